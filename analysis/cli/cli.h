@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line, private: one function per verb, each returning the exit status of
+// docs/architecture.md (0 passed, 1 mismatch, 2 stopped early, 3 usage or configuration, 77
+// skipped).
+#ifndef MXV_CLI_H
+#define MXV_CLI_H
+
+#include <stddef.h>
+
+int cli_run(int argc, char **argv);
+int cli_list(int argc, char **argv);
+int cli_repro(int argc, char **argv);
+int cli_explain(int argc, char **argv);
+int cli_eval(int argc, char **argv);
+int cli_selftest(int argc, char **argv);
+int cli_table(int argc, char **argv);
+
+// Prints `mxverify: ...` to stderr and returns 3.
+int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+// realloc that ends the program with status 3 when memory is short.
+void *cli_realloc(void *p, size_t size);
+
+#endif

@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// mxverify: verb dispatch. The first word is the verb; an option there means `run`.
+#include "cli.h"
+#include <locale.h>
+#include <mxverify/attention.h>
+#include <mxverify/log.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *text;
+    int (*run)(int argc, char **argv);
+} verbs[] = {
+    {"run", "verify an implementation of a kernel over cases (the default verb)", cli_run},
+    {"list", "kernels, formats, models, cases, impls, faults, metrics and more", cli_list},
+    {"repro", "run one case again, by its line or by its id in a log", cli_repro},
+    {"eval", "the emulation as a filter: hexadecimal requests on stdin, answers on stdout",
+     cli_eval},
+    {"explain", "what a code of a format means", cli_explain},
+    {"table", "accuracy of routes and defects on captured activations (docs/kernels/dma.md)",
+     cli_table},
+};
+enum { VERBS = sizeof verbs / sizeof verbs[0] };
+
+int cli_usage(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "mxverify: ");
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "\n");
+    va_end(args);
+    return 3;
+}
+
+void *cli_realloc(void *p, size_t size)
+{
+    void *q = realloc(p, size ? size : 1);
+    if (!q) {
+        fprintf(stderr, "mxverify: out of memory for %zu bytes\n", size);
+        exit(3);
+    }
+    return q;
+}
+
+static int help(void)
+{
+    printf("Usage: mxverify [VERB] [OPTION]...\n"
+           "Proves that low-bit attention kernels compute what they claim.\n\n"
+           "Verbs (mxverify VERB --help tells more):\n");
+    for (int i = 0; i < VERBS; i++)
+        printf("  %-8s %s\n", verbs[i].name, verbs[i].text);
+    printf(
+        "\nExamples:\n"
+        "  mxverify --kernel dma --cases fuzz\n"
+        "  mxverify --kernel tilemix --cases quick --out out\n"
+        "  mxverify repro 'dma lq=130 lk=257 d=64 mask=causal gen=ties seed=7f3a'\n"
+        "  echo '3E800000 3F400000' | mxverify eval encode --format e2m1\n\n"
+        "Exit status: 0 all passed, 1 a mismatch, 2 stopped early, 3 usage or configuration,\n"
+        "77 everything was skipped. Results go to stdout, progress and diagnostics to stderr.\n");
+    return 0;
+}
+
+static int version(void)
+{
+    printf("mxverify %s\n", MXV_VERSION);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, "");
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0)
+        return argc < 2 ? (help(), 3) : help();
+    if (strcmp(argv[1], "--version") == 0)
+        return version();
+    if (argv[1][0] == '-')
+        return cli_run(argc - 1, argv + 1);
+    for (int i = 0; i < VERBS; i++)
+        if (strcmp(argv[1], verbs[i].name) == 0)
+            return verbs[i].run(argc - 2, argv + 2);
+    return cli_usage("no verb named `%s`; see mxverify --help", argv[1]);
+}

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The verdict table at the end of a run.
+#include "run.h"
+#include <inttypes.h>
+#include <stdio.h>
+
+static size_t kernel_total(const struct run_totals *t, unsigned k)
+{
+    size_t n = 0;
+    for (unsigned v = 0; v < MXV_VERDICT_COUNT; v++)
+        n += t->by_kernel[k][v];
+    return n;
+}
+
+static void verdict_rows(const struct run_totals *t)
+{
+    printf("%-14s %7s %7s %7s %7s %16s\n", "kernel", "cases", "pass", "fail", "other",
+           "words compared");
+    for (unsigned k = 0; k < MXV_KERNEL_COUNT; k++) {
+        size_t n = kernel_total(t, k), pass = t->by_kernel[k][MXV_VERDICT_PASS];
+        size_t fail = t->by_kernel[k][MXV_VERDICT_FAIL];
+        if (n)
+            printf("%-14s %7zu %7zu %7zu %7zu %16" PRIu64 "\n",
+                   mxv_choice_name(MXV_CHOICE_KERNEL, k), n, pass, fail, n - pass - fail,
+                   t->words[k]);
+    }
+    for (unsigned v = 0; v < MXV_VERDICT_COUNT; v++)
+        if (t->counts[v] && v != MXV_VERDICT_PASS && v != MXV_VERDICT_FAIL)
+            printf("  %zu %s: %s\n", t->counts[v], mxv_verdict_name(v), mxv_verdict_text(v));
+}
+
+static void tile_rows(const struct run_totals *t)
+{
+    printf("\nscore tiles by route:");
+    for (unsigned k = 0; k < MXV_KERNEL_COUNT; k++) {
+        if (!kernel_total(t, k))
+            continue;
+        printf("\n  %-12s", mxv_choice_name(MXV_CHOICE_KERNEL, k));
+        for (unsigned r = 0; r < MXV_ROUTE_SKIP; r++)
+            if (t->tiles[k][r])
+                printf("  %s %" PRIu64, mxv_choice_name(MXV_CHOICE_ROUTE, r), t->tiles[k][r]);
+    }
+    printf("\n");
+}
+
+static void truth_rows(const struct run_totals *t)
+{
+    bool any = false;
+    for (unsigned k = 0; k < MXV_KERNEL_COUNT; k++)
+        any = any || t->truth_rows[k];
+    if (!any)
+        return;
+    printf("\nagainst exact attention (MPFR), worst case of the run:\n"
+           "%-14s %18s %22s %22s %14s\n",
+           "kernel", "rows evaluated", "rel L2 to inputs", "rel L2 to operands", "error/bound");
+    for (unsigned k = 0; k < MXV_KERNEL_COUNT; k++)
+        if (t->truth_rows[k])
+            printf("%-14s %8" PRIu64 "/%-9" PRIu64 " %22.6g %22.6g %14.3g\n",
+                   mxv_choice_name(MXV_CHOICE_KERNEL, k), t->truth_rows[k], t->truth_rows_total[k],
+                   t->rel_l2_inputs[k], t->rel_l2_operands[k], t->bound_ratio[k]);
+}
+
+void run_report(const struct run_config *config, const struct run_totals *t, uint64_t hash)
+{
+    if (config->print_hash)
+        printf("hash %016" PRIx64 "\n", hash);
+    if (config->quiet)
+        return;
+    printf("\n%s, cases %s, implementation %s against the emulation, %zu cases in %.1f s\n\n",
+           config->kernel, config->cases, config->impl_name, t->done, t->seconds);
+    verdict_rows(t);
+    tile_rows(t);
+    truth_rows(t);
+    if (t->maps)
+        printf("\nmaps: %zu pictures (and arrays) in %s/\n", t->maps, config->out);
+    if (!config->no_log)
+        printf("log: %s/%s\n", config->out, config->log_name);
+    printf("hash of all outputs: %016" PRIx64 "\n", hash);
+}

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Verification of one case: an implementation against the emulation, tap by tap, and the emulation
+// against MPFR truth.
+//
+// Three statements are made about a case, kept apart in the result:
+//   same bits    every tap and output word of the implementation equals the emulation's
+//   oracle sane  the emulation's output lies within a bound of the exact attention of the operands
+//   it
+//                multiplied (docs/truth.md, "Distance of an emulation from the truth"); otherwise
+//                the verdict is oracle-error and says nothing about the implementation
+//   distance     metrics of the implementation's output against exact attention of (a) the inputs
+//                and (b) the dequantised operands: quantisation and compute error told apart
+// Threads: independent calls; inside, heads run on OpenMP threads unless the caller is parallel.
+// Results do not depend on the number of threads.
+#ifndef MXVERIFY_VERIFY_H
+#define MXVERIFY_VERIFY_H
+
+#include <mxverify/case.h>
+#include <mxverify/compare.h>
+#include <mxverify/log.h>
+#include <mxverify/map.h>
+#include <mxverify/taps.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// In-tree implementations: X(id, name, text)
+#define MXV_IMPLS(X)                                                                               \
+    X(PLAIN, "plain", "second emulation, written from docs/kernels alone")                         \
+    X(EMULATION, "emulation", "the engine itself, with the faults of the case switched on")
+
+#define X(id, name, text) MXV_IMPL_##id,
+enum mxv_impl { MXV_IMPLS(X) MXV_IMPL_COUNT };
+#undef X
+const char *mxv_impl_name(unsigned impl); // NULL beyond the last one
+const char *mxv_impl_text(unsigned impl);
+
+struct mxv_verify_options {
+    enum mxv_impl impl;
+    bool truth;             // evaluate the exact attention
+    size_t truth_scores;    // exact scores per case and kind before rows are sampled; 0: all rows
+    double psnr_peak;       // peak of PSNR; 0: 10, as published for DMA
+    const char *map_folder; // maps are written here; NULL: none
+    bool maps_on_pass;      // also for a case without difference
+};
+
+enum { MXV_VERIFY_MAPS = 6, MXV_VERIFY_TEXT = 512 };
+
+struct mxv_verify_result {
+    enum mxv_verdict verdict;
+    char reason[MXV_VERIFY_TEXT]; // of any verdict but pass
+    double seconds;
+    uint64_t words;                  // output and tap words compared
+    uint64_t taps;                   // taps compared
+    uint64_t tiles[MXV_ROUTE_COUNT]; // score tiles by route
+    unsigned routes;                 // bit set
+    struct mxv_taps_where first;     // first difference
+    struct mxv_tap_element element;  // its first element; rows = 0 when not located
+    enum mxv_element element_format;
+    uint64_t output_hash; // XXH3-64 of all outputs of the implementation
+    bool has_truth;
+    size_t truth_rows, truth_rows_total; // evaluated, of how many
+    struct mxv_metrics against_inputs, against_operands;
+    double worst_bound_ratio; // largest |emulation - truth (b)| / bound
+    size_t undefined_rows;    // rows with NaN or infinity in reach: compared, not judged
+    size_t map_count;
+    char maps[MXV_VERIFY_MAPS][1024];
+    char *drawing; // terminal drawing of the first map, owned; NULL without maps
+};
+
+// MXV_OK even for a failing case; an error only when the case could not be evaluated (message).
+// mxv_verify_free releases what *out owns and may be called after an error.
+enum mxv_status mxv_verify_case(const struct mxv_case *c, const struct mxv_verify_options *options,
+                                struct mxv_verify_result *out, char *message, size_t size);
+void mxv_verify_free(struct mxv_verify_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

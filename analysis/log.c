@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The run log's file: opening, ending records, flushing, closing, and the record of a dying
+// process.
+//
+// A record reaches the system with its last byte, so a crash of the program loses none; the disk is
+// flushed every 64 records, so a crash of the machine loses at most those. tests/unit/test_log.c
+// fails if this file is wrong.
+#include "log_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RECORDS_PER_SYNC = 64 };
+
+static enum mxv_status fail(const char *path, int error, char *message, size_t message_size)
+{
+    if (message && message_size)
+        snprintf(message, message_size, "%s: cannot write the log: %s", path, strerror(error));
+    return error == ENOMEM ? MXV_ERR_MEMORY : MXV_ERR_IO;
+}
+
+static void release(struct mxv_log *log)
+{
+    if (log)
+        free(log->path);
+    free(log);
+}
+
+enum mxv_status mxv_log_open(const char *path, bool append, struct mxv_log **out, char *message,
+                             size_t message_size)
+{
+    *out = NULL;
+    struct mxv_log *log = calloc(1, sizeof *log);
+    char *copy = strdup(path);
+    if (!log || !copy) {
+        free(copy);
+        release(log);
+        return fail(path, ENOMEM, message, message_size);
+    }
+    log->path = copy;
+    int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC);
+    int fd = open(path, flags, (mode_t)0666);
+    if (fd < 0) {
+        int error = errno;
+        release(log);
+        return fail(path, error, message, message_size);
+    }
+    log_json_init(&log->json, fd);
+    *out = log;
+    return MXV_OK;
+}
+
+// Pipes and some devices cannot be flushed to a disk: that is no error.
+static void sync_file(struct mxv_log *log)
+{
+    if (fsync(log->json.fd) != 0 && errno != EINVAL && errno != ENOTSUP)
+        log->json.error = errno;
+    log->unsynced = 0;
+}
+
+enum mxv_status log_finish_record(struct mxv_log *log, bool now, char *message, size_t message_size)
+{
+    log_json_end_record(&log->json);
+    log->unsynced++;
+    if (log->json.error == 0 && (now || log->unsynced >= RECORDS_PER_SYNC))
+        sync_file(log);
+    if (log->json.error)
+        return fail(log->path, log->json.error, message, message_size);
+    return MXV_OK;
+}
+
+enum mxv_status mxv_log_close(struct mxv_log *log, char *message, size_t message_size)
+{
+    if (!log)
+        return MXV_OK;
+    if (log->json.error == 0)
+        sync_file(log);
+    int error = log->json.error;
+    if (close(log->json.fd) != 0 && error == 0)
+        error = errno;
+    enum mxv_status status = MXV_OK;
+    if (error)
+        status = fail(log->path, error, message, message_size);
+    release(log);
+    return status;
+}
+
+bool mxv_log_abort(struct mxv_log *log, const char *id, const char *line, enum mxv_verdict verdict)
+{
+    int saved = errno;
+    struct log_json *json = &log->json;
+    log_json_drop_record(json);
+    log_json_open(json, NULL, '{');
+    log_json_text(json, "record", "case");
+    log_json_text(json, "id", id);
+    log_json_text(json, "case", line);
+    log_json_text(json, "verdict", mxv_verdict_name(verdict));
+    log_json_close(json, '}');
+    bool good = log_json_end_record(json);
+    errno = saved;
+    return good;
+}

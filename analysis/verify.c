@@ -1,0 +1,346 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs the emulation and the implementation on every head of a case, compares their taps, and turns
+// the findings into a verdict. tests/gate/test_faults.c fails if a difference is not found or
+// blamed on the wrong stage; tests/gate/test_same_bits.c if equal emulations are told apart.
+#include "verify.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <xxhash.h>
+
+#define X(id, name, text) name,
+static const char *const impl_names[] = {MXV_IMPLS(X)};
+#undef X
+#define X(id, name, text) text,
+static const char *const impl_texts[] = {MXV_IMPLS(X)};
+#undef X
+
+const char *mxv_impl_name(unsigned impl)
+{
+    return impl < MXV_IMPL_COUNT ? impl_names[impl] : NULL;
+}
+
+const char *mxv_impl_text(unsigned impl)
+{
+    return impl < MXV_IMPL_COUNT ? impl_texts[impl] : NULL;
+}
+
+// Sink that keeps digests and, beside them, the score tiles.
+struct collector {
+    const struct mxv_attention *a;
+    size_t lq, lk;
+    struct mxv_tap_sink digest;
+    struct score_sheet *sheet;
+};
+
+static void collect(void *ctx, const struct mxv_tap *tap)
+{
+    struct collector *c = ctx;
+    c->digest.take(c->digest.ctx, tap);
+    if (tap->stage != MXV_STAGE_SCORE || !c->sheet->scores)
+        return;
+    size_t key = tap->tile_k * c->a->tile_n, row = tap->tile_q * c->a->tile_m;
+    size_t cols = c->lk - key < tap->cols ? c->lk - key : tap->cols;
+    size_t tiles = (c->lk + c->a->tile_n - 1) / c->a->tile_n;
+    c->sheet->routes[tap->tile_q * tiles + tap->tile_k] = (uint8_t)tap->route;
+    for (size_t r = 0; r < tap->rows; r++)
+        memcpy(&c->sheet->scores[(row + r) * c->lk + key], &tap->words[r * tap->cols],
+               cols * sizeof(float));
+}
+
+static int sheet_allocate(struct score_sheet *s, const struct mxv_attention *a, size_t lq,
+                          size_t lk)
+{
+    size_t tiles = ((lq + a->tile_m - 1) / a->tile_m) * ((lk + a->tile_n - 1) / a->tile_n);
+    s->scores = malloc((lq * lk + 1) * sizeof *s->scores);
+    s->routes = malloc(tiles + 1);
+    if (!s->scores || !s->routes)
+        return -1;
+    for (size_t i = 0; i < lq * lk; i++)
+        s->scores[i] = NAN;
+    memset(s->routes, MXV_ROUTE_SKIP, tiles + 1);
+    return 0;
+}
+
+static int head_allocate(struct verification *v, struct head_result *h)
+{
+    const struct mxv_attention *a = &v->data.a;
+    size_t n = h->lq * a->d + 1;
+    h->emulated = calloc(n, sizeof *h->emulated);
+    h->subject = calloc(n, sizeof *h->subject);
+    h->emulated_lse = calloc(h->lq + 1, sizeof *h->emulated_lse);
+    h->subject_lse = calloc(h->lq + 1, sizeof *h->subject_lse);
+    mxv_tap_record_init(&h->emulated_taps);
+    mxv_tap_record_init(&h->subject_taps);
+    if (!h->emulated || !h->subject || !h->emulated_lse || !h->subject_lse ||
+        sheet_allocate(&h->emulated_scores, a, h->lq, h->lk) ||
+        sheet_allocate(&h->subject_scores, a, h->lq, h->lk)) {
+        snprintf(h->message, sizeof h->message, "out of memory for a head of %zu x %zu scores",
+                 h->lq, h->lk);
+        return -1;
+    }
+    // a word the implementation does not write must not pass
+    memset(h->subject, 0xA5, n * sizeof *h->subject);
+    memset(h->subject_lse, 0xA5, (h->lq + 1) * sizeof *h->subject_lse);
+    return 0;
+}
+
+static void head_free(struct head_result *h)
+{
+    free(h->emulated);
+    free(h->subject);
+    free(h->emulated_lse);
+    free(h->subject_lse);
+    free(h->emulated_scores.scores);
+    free(h->emulated_scores.routes);
+    free(h->subject_scores.scores);
+    free(h->subject_scores.routes);
+    mxv_tap_record_free(&h->emulated_taps);
+    mxv_tap_record_free(&h->subject_taps);
+    free(h->rows);
+    free(h->undefined);
+    free(h->from_inputs);
+    free(h->from_operands);
+    free(h->score_error);
+}
+
+static int run_subject(struct verification *v, struct head_result *h,
+                       const struct mxv_tap_sink *sink)
+{
+    int (*const run[MXV_IMPL_COUNT])(const struct mxv_attention *, size_t, size_t, uint32_t *,
+                                     uint32_t *, const struct mxv_tap_sink *, char *, size_t) = {
+        [MXV_IMPL_PLAIN] = mxv_plain_head, [MXV_IMPL_EMULATION] = mxv_engine_head};
+    return run[v->options->impl](&v->subject_call, h->sequence, h->head, h->subject, h->subject_lse,
+                                 sink, h->message, sizeof h->message);
+}
+
+static int head_verify(struct verification *v, struct head_result *h)
+{
+    const struct mxv_attention *a = &v->data.a;
+    if (head_allocate(v, h))
+        return MXV_ERR_MEMORY;
+    struct collector ce = {a, h->lq, h->lk, mxv_taps_record(&h->emulated_taps),
+                           &h->emulated_scores};
+    struct collector cs = {a, h->lq, h->lk, mxv_taps_record(&h->subject_taps), &h->subject_scores};
+    struct mxv_tap_sink emulated = {collect, &ce}, subject = {collect, &cs};
+    if (mxv_engine_head(a, h->sequence, h->head, h->emulated, h->emulated_lse, &emulated,
+                        h->message, sizeof h->message) ||
+        run_subject(v, h, &subject))
+        return MXV_ERR_UNSUPPORTED;
+    int difference = mxv_taps_first_difference(&h->emulated_taps, &h->subject_taps, &h->where);
+    if (difference < 0) {
+        snprintf(h->message, sizeof h->message, "out of memory while comparing taps");
+        return MXV_ERR_MEMORY;
+    }
+    h->differs = difference > 0;
+    // the outputs themselves, whether or not an implementation taps them
+    if (!h->differs && memcmp(h->emulated, h->subject, h->lq * a->d * sizeof *h->subject) != 0) {
+        h->differs = true;
+        h->where.kind = MXV_TAPS_WORDS;
+        h->where.key =
+            (struct mxv_tap_key){MXV_STAGE_OUT, MXV_ROUTE_SKIP, h->sequence, h->head, 0, 0};
+    }
+    return v->options->truth ? verify_truth(v, h) : MXV_OK;
+}
+
+static void locate_element(struct verification *v, const struct head_result *h,
+                           struct mxv_verify_result *out)
+{
+    struct mxv_tap_capture ca, cb;
+    mxv_tap_capture_init(&ca, &h->where.key);
+    mxv_tap_capture_init(&cb, &h->where.key);
+    struct mxv_tap_sink sa = mxv_taps_capture(&ca), sb = mxv_taps_capture(&cb);
+    uint32_t *scratch = calloc(h->lq * v->data.a.d + h->lq + 1, sizeof *scratch);
+    char message[256];
+    struct head_result again = *h;
+    if (scratch &&
+        mxv_engine_head(&v->data.a, h->sequence, h->head, scratch, scratch + h->lq * v->data.a.d,
+                        &sa, message, sizeof message) == 0 &&
+        run_subject(v, &again, &sb) == 0) {
+        out->element_format = mxv_tap_format(&v->data.a, h->where.key.stage, h->where.key.route);
+        if (mxv_taps_first_element(&ca, &cb, out->element_format, &out->element) != 1)
+            out->element.rows = 0;
+    }
+    free(scratch);
+    mxv_tap_capture_free(&ca);
+    mxv_tap_capture_free(&cb);
+}
+
+static void describe_failure(const struct mxv_verify_result *r, char *text, size_t size)
+{
+    char key[160];
+    mxv_tap_key_print(&r->first.key, key, sizeof key);
+    int n = snprintf(text, size, "%s: first difference at %s",
+                     mxv_tap_difference_name(r->first.kind), key);
+    if (r->element.rows && n > 0 && (size_t)n < size)
+        snprintf(
+            text + n, size - (size_t)n,
+            " element (%zu, %zu): expected %08X (%.9g), got %08X (%.9g); %zu of %zu words differ",
+            r->element.row, r->element.col, r->element.word_a, r->element.value_a,
+            r->element.word_b, r->element.value_b, r->element.differing,
+            r->element.rows * r->element.cols);
+}
+
+static void add_metrics(struct verification *v, const struct head_result *h,
+                        struct mxv_verify_result *out)
+{
+    size_t d = v->data.a.d;
+    for (size_t i = 0; i < h->row_count; i++) {
+        if (h->undefined[h->rows[i]])
+            continue;
+        for (size_t c = 0; c < d; c++) {
+            uint32_t word = h->subject[h->rows[i] * d + c];
+            mxv_metrics_add_exact(&out->against_inputs, word, h->from_inputs[i * d + c]);
+            mxv_metrics_add_exact(&out->against_operands, word, h->from_operands[i * d + c]);
+        }
+    }
+    out->truth_rows += h->row_count;
+    out->undefined_rows += h->undefined_rows;
+}
+
+static void count_head(struct verification *v, const struct head_result *h,
+                       struct mxv_verify_result *out, XXH3_state_t *hash)
+{
+    const struct mxv_attention *a = &v->data.a;
+    for (size_t i = 0; i < h->emulated_taps.count; i++) {
+        const struct mxv_tap_digest *t = &h->emulated_taps.taps[i];
+        out->words += t->rows * t->cols;
+        if (t->key.stage == MXV_STAGE_SCORE) {
+            out->tiles[t->key.route]++;
+            out->routes |= 1u << t->key.route;
+        }
+    }
+    out->taps += h->emulated_taps.count;
+    out->truth_rows_total += h->lq;
+    XXH3_64bits_update(hash, h->subject, h->lq * a->d * sizeof *h->subject);
+    if (a->lse != MXV_LSE_NONE)
+        XXH3_64bits_update(hash, h->subject_lse, h->lq * sizeof *h->subject_lse);
+}
+
+// The emulation may only be blamed where the truth was not made wrong on purpose, and on kernels
+// that claim to compute attention.
+static void judge_oracle(struct verification *v, const struct head_result *h,
+                         struct mxv_verify_result *out)
+{
+    if (h->bound_ratio > out->worst_bound_ratio)
+        out->worst_bound_ratio = h->bound_ratio;
+    if (v->data.a.kernel == MXV_KERNEL_DMA_RELEASED || h->bound_ratio <= 1 ||
+        out->verdict != MXV_VERDICT_PASS)
+        return;
+    out->verdict = MXV_VERDICT_ORACLE_ERROR;
+    out->first.key =
+        (struct mxv_tap_key){MXV_STAGE_OUT, MXV_ROUTE_SKIP, h->sequence, h->head, 0, 0};
+    snprintf(out->reason, sizeof out->reason,
+             "emulation and truth disagree at out, sequence %zu head %zu row %zu: %.3g times the "
+             "bound on compute error; one of the two oracles is wrong",
+             h->sequence, h->head, h->bound_row, h->bound_ratio);
+}
+
+static void conclude(struct verification *v, struct mxv_verify_result *out)
+{
+    XXH3_state_t *hash = XXH3_createState();
+    XXH3_64bits_reset(hash);
+    for (size_t i = 0; i < v->heads; i++) {
+        struct head_result *h = &v->results[i];
+        count_head(v, h, out, hash);
+        if (v->options->truth) {
+            add_metrics(v, h, out);
+            judge_oracle(v, h, out);
+        }
+        if (h->differs && out->verdict != MXV_VERDICT_FAIL) {
+            out->verdict = MXV_VERDICT_FAIL;
+            out->first = h->where;
+            locate_element(v, h, out);
+            describe_failure(out, out->reason, sizeof out->reason);
+        }
+    }
+    out->output_hash = XXH3_64bits_digest(hash);
+    XXH3_freeState(hash);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void name_heads(struct verification *v)
+{
+    const struct mxv_attention *a = &v->data.a;
+    for (size_t i = 0; i < v->heads; i++) {
+        struct head_result *h = &v->results[i];
+        h->sequence = i / a->heads_q;
+        h->head = i % a->heads_q;
+        h->lq = a->cu_q[h->sequence + 1] - a->cu_q[h->sequence];
+        h->lk = a->cu_k[h->sequence + 1] - a->cu_k[h->sequence];
+    }
+}
+
+static enum mxv_status verify_heads(struct verification *v, struct mxv_verify_result *out,
+                                    char *message, size_t size)
+{
+    v->heads = v->data.a.sequences * v->data.a.heads_q;
+    v->results = calloc(v->heads, sizeof *v->results);
+    if (!v->results) {
+        snprintf(message, size, "out of memory for %zu heads", v->heads);
+        return MXV_ERR_MEMORY;
+    }
+    name_heads(v);
+#pragma omp parallel for schedule(dynamic)
+    for (size_t i = 0; i < v->heads; i++)
+        v->results[i].status = head_verify(v, &v->results[i]);
+    for (size_t i = 0; i < v->heads; i++)
+        if (v->results[i].status != MXV_OK) {
+            snprintf(message, size, "%s", v->results[i].message);
+            return (enum mxv_status)v->results[i].status;
+        }
+    conclude(v, out);
+    bool maps =
+        v->options->map_folder && (v->options->maps_on_pass || out->verdict != MXV_VERDICT_PASS);
+    if (maps && verify_maps(v, out)) {
+        snprintf(message, size, "%s", out->reason);
+        return MXV_ERR_IO;
+    }
+    return MXV_OK;
+}
+
+enum mxv_status mxv_verify_case(const struct mxv_case *c, const struct mxv_verify_options *options,
+                                struct mxv_verify_result *out, char *message, size_t size)
+{
+    struct verification v = {.c = c, .options = options};
+    double start = now();
+    memset(out, 0, sizeof *out);
+    enum mxv_status status = mxv_case_build(c, &v.data, message, size);
+    if (status == MXV_OK && v.data.a.faults && options->impl == MXV_IMPL_PLAIN) {
+        snprintf(message, size,
+                 "fault=...: faults are switches of implementation `emulation`; use "
+                 "--impl emulation");
+        status = MXV_ERR_INPUT;
+    }
+    if (status == MXV_OK) {
+        double peak = options->psnr_peak > 0 ? options->psnr_peak : 10;
+        v.subject_call = v.data.a;
+        v.data.a.faults = 0;
+        out->has_truth = options->truth;
+        mxv_metrics_init(&out->against_inputs, v.data.a.out, peak);
+        mxv_metrics_init(&out->against_operands, v.data.a.out, peak);
+        status = verify_heads(&v, out, message, size);
+    }
+    for (size_t i = 0; v.results && i < v.heads; i++)
+        head_free(&v.results[i]);
+    free(v.results);
+    mxv_case_free(&v.data);
+    out->seconds = now() - start;
+    return status;
+}
+
+void mxv_verify_free(struct mxv_verify_result *result)
+{
+    free(result->drawing);
+    result->drawing = NULL;
+}

@@ -1,0 +1,311 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tile-routed attention engine: one head of one sequence, every rounding in the order of
+// docs/kernels/contract.md and the page of the kernel. Kernels differ by their recipe
+// (engine_recipe.c), operands (engine_operands.c, engine_released.c), plan (attention_plan.c) and
+// scores (engine_scores.c). ref/plain/ does the same from the documents alone; tests/gate compares
+// every tap. Fault D3 and D5 act here. Memory: operand copies of the head and one tile.
+#include "engine.h"
+#include <math.h>
+#include <mxverify/special.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+// Working state of one query tile.
+struct tile {
+    size_t i, rows;
+    struct mxv_softmax_row *row; // [rows]
+    uint32_t *s;                 // [rows][tile_n] score words
+    float *p;                    // [tile_n] weights of one row
+    uint32_t *p_codes;           // [rows][tile_n]
+    struct mxv_operand *p_op;    // [rows][tile_n]
+    float *alpha;                // [rows]
+    uint32_t *o;                 // [rows][d] accumulator words
+    uint32_t *product;           // [rows][d], PV_F16_TILE
+};
+
+int head_fail(struct head *h, const char *text)
+{
+    if (h->message && h->message_size)
+        snprintf(h->message, h->message_size, "%s", text);
+    return -1;
+}
+
+static float log2_scale(const struct mxv_attention *a)
+{
+    return (float)(a->scale * 1.4426950408889634);
+}
+
+int head_open(struct head *h, const struct mxv_attention *a, size_t sequence, size_t index,
+              const struct mxv_tap_sink *sink, char *message, size_t size)
+{
+    memset(h, 0, sizeof *h);
+    h->a = a;
+    h->sequence = sequence;
+    h->index = index;
+    h->kv_index = index / (a->heads_q / a->heads_kv);
+    h->lq = a->cu_q[sequence + 1] - a->cu_q[sequence];
+    h->lk = a->cu_k[sequence + 1] - a->cu_k[sequence];
+    h->key_tiles = (h->lk + a->tile_n - 1) / a->tile_n;
+    h->c = log2_scale(a);
+    h->sink = sink;
+    h->message = message;
+    h->message_size = size;
+    if (mxv_attention_check(a, message, size))
+        return -1;
+    return recipe_choose(h) || operands_prepare(h) || values_prepare(h) ? -1 : 0;
+}
+
+static void side_free(struct operand_side *side)
+{
+    free(side->x);
+    free(side->sigma);
+    for (unsigned r = 0; r < MXV_ROUTE_COUNT; r++) {
+        free(side->copy[r].codes);
+        free(side->copy[r].scale_bytes);
+        free(side->copy[r].scales);
+        free(side->copy[r].operand);
+    }
+}
+
+void head_close(struct head *h)
+{
+    side_free(&h->q);
+    side_free(&h->k);
+    free(h->v);
+    free(h->v_codes);
+    free(h->v_scales);
+    free(h->vt);
+}
+
+static int tile_allocate(struct tile *t, const struct mxv_attention *a)
+{
+    size_t m = a->tile_m, n = a->tile_n;
+    memset(t, 0, sizeof *t);
+    t->row = calloc(m, sizeof *t->row);
+    t->s = calloc(m * n, sizeof *t->s);
+    t->p = calloc(n, sizeof *t->p);
+    t->p_codes = calloc(m * n, sizeof *t->p_codes);
+    t->p_op = calloc(m * n, sizeof *t->p_op);
+    t->alpha = calloc(m, sizeof *t->alpha);
+    t->o = calloc(m * a->d, sizeof *t->o);
+    t->product = calloc(m * a->d, sizeof *t->product);
+    return t->row && t->s && t->p && t->p_codes && t->p_op && t->alpha && t->o && t->product ? 0
+                                                                                             : -1;
+}
+
+static void tile_release(struct tile *t)
+{
+    free(t->row);
+    free(t->s);
+    free(t->p);
+    free(t->p_codes);
+    free(t->p_op);
+    free(t->alpha);
+    free(t->o);
+    free(t->product);
+}
+
+static void tap(const struct head *h, enum mxv_stage stage, enum mxv_route route, size_t i,
+                size_t j, size_t rows, size_t cols, const uint32_t *words)
+{
+    struct mxv_tap t = {stage, route, h->sequence, h->index, i, j, rows, cols, words};
+    if (h->sink)
+        h->sink->take(h->sink->ctx, &t);
+}
+
+static bool sink_unmasked(const struct mxv_attention *a, size_t j)
+{
+    bool defect = a->kernel == MXV_KERNEL_DMA_RELEASED
+                      ? a->mode == MXV_MODE_MIXED
+                      : a->mode == MXV_MODE_MIXED && mxv_fault_on(a, MXV_FAULT_SINK_NOMASK);
+    return defect && j < a->sink;
+}
+
+static void mask_tile(const struct head *h, const struct tile *t, size_t j)
+{
+    const struct mxv_attention *a = h->a;
+    size_t key = j * a->tile_n;
+    const uint32_t minus_inf = 0xFF800000u;
+    bool unmasked = sink_unmasked(a, j);
+    for (size_t r = 0; r < t->rows; r++) {
+        size_t first, end, row = t->i * a->tile_m + r;
+        mxv_attention_visible(a, h->lq, h->lk, row, &first, &end);
+        for (size_t n = 0; n < a->tile_n; n++) {
+            uint32_t *w = &t->s[r * a->tile_n + n];
+            bool visible = key + n >= first && key + n < end;
+            if (key + n >= h->lk)
+                *w = minus_inf;
+            else if (unmasked || visible)
+                continue;
+            else if (h->recipe.additive_mask)
+                *w = word_of(value_of(*w) + -1.0e6f);
+            else
+                *w = h->recipe.softmax.finite ? word_of(MXV_MASKED_SENTINEL) : minus_inf;
+        }
+    }
+}
+
+// Contract 5, steps 1 to 7 and 10, for row r of the tile.
+static void softmax_row(const struct head *h, struct tile *t, size_t r)
+{
+    const struct mxv_softmax *p = &h->recipe.softmax;
+    struct mxv_softmax_row *row = &t->row[r];
+    size_t bn = h->a->tile_n;
+    float s[256];
+    for (size_t n = 0; n < bn; n++)
+        s[n] = value_of(t->s[r * bn + n]);
+    float m = mxv_softmax_keep(p, row->m, mxv_softmax_max(row->m, s, bn));
+    float shift = mxv_softmax_shift(p, m);
+    t->alpha[r] = mxv_softmax_rescale(p, row->m, m);
+    for (size_t n = 0; n < bn; n++) {
+        t->p[n] = mxv_softmax_weight(p, s[n], shift);
+        t->p_codes[r * bn + n] = code_of(h->recipe.p_type, t->p[n]);
+    }
+    mxv_softmax_add(p, row, t->alpha[r], t->p, bn);
+    row->m = m;
+}
+
+static void accumulate(const struct head *h, struct tile *t, size_t j)
+{
+    const struct recipe *recipe = &h->recipe;
+    size_t d = h->a->d, bn = h->a->tile_n;
+    const struct mxv_operand *v = h->vt + j * d * bn;
+    bool separate = recipe->pv_kind == PV_F16_TILE;
+    uint32_t *cd = separate ? t->product : t->o;
+    mxv_mma_decode_a(recipe->pv, t->p_codes, t->rows * bn, t->p_op);
+    for (size_t r = 0; r < t->rows; r++)
+        for (size_t c = 0; c < d; c++) {
+            uint32_t *w = &cd[r * d + c];
+            *w = separate ? 0 : word_of(value_of(*w) * t->alpha[r]);
+        }
+    mxv_mma_tile(recipe->pv, t->rows, d, bn, t->p_op, v, NULL, NULL, cd, d);
+    for (size_t r = 0; separate && r < t->rows; r++)
+        for (size_t c = 0; c < d; c++) {
+            uint32_t *w = &t->o[r * d + c];
+            *w = word_of(fmaf(value_of(*w), t->alpha[r], from_f16(t->product[r * d + c])));
+        }
+}
+
+static void tap_state(const struct head *h, const struct tile *t, enum mxv_route route, size_t j)
+{
+    uint32_t max[256], sum[256];
+    for (size_t r = 0; r < t->rows; r++) {
+        max[r] = word_of(t->row[r].m);
+        sum[r] = word_of(mxv_softmax_total(&h->recipe.softmax, &t->row[r]));
+    }
+    tap(h, MXV_STAGE_MAX, route, t->i, j, t->rows, 1, max);
+    tap(h, MXV_STAGE_WEIGHT, route, t->i, j, t->rows, h->a->tile_n, t->p_codes);
+    tap(h, MXV_STAGE_SUM, route, t->i, j, t->rows, 1, sum);
+    tap(h, MXV_STAGE_ACC, route, t->i, j, t->rows, h->a->d, t->o);
+}
+
+static void key_tile(const struct head *h, struct tile *t, size_t j)
+{
+    const struct mxv_attention *a = h->a;
+    enum mxv_route route = mxv_attention_route(a, h->sequence, h->index, t->i, j);
+    if (route == MXV_ROUTE_SKIP && sink_unmasked(a, j))
+        route = MXV_ROUTE_HIGH;
+    if (route == MXV_ROUTE_SKIP)
+        return;
+    size_t key = j * a->tile_n, cols = h->lk - key < a->tile_n ? h->lk - key : a->tile_n;
+    scores_compute(h, route, t->i, j, t->rows, cols, t->s);
+    mask_tile(h, t, j);
+    tap(h, MXV_STAGE_SCORE, route, t->i, j, t->rows, a->tile_n, t->s);
+    for (size_t r = 0; r < t->rows; r++)
+        softmax_row(h, t, r);
+    accumulate(h, t, j);
+    if (h->sink)
+        tap_state(h, t, route, j);
+}
+
+static float finish_value(const struct head *h, float o, float total)
+{
+    if (h->recipe.divide)
+        return value_of(mxv_div_full(word_of(o), word_of(total), false));
+    if (total == 0)
+        return h->recipe.softmax.empty == MXV_EMPTY_ZERO ? 0 : NAN;
+    float g = value_of(mxv_rcp(word_of(total), true));
+    if (h->a->vt == MXV_E4M3)
+        g = g * h->v_scales[0];
+    return o * g;
+}
+
+static void finish_tile(const struct head *h, const struct tile *t, uint32_t *out, uint32_t *lse)
+{
+    const struct mxv_attention *a = h->a;
+    for (size_t r = 0; r < t->rows; r++) {
+        float total = mxv_softmax_total(&h->recipe.softmax, &t->row[r]);
+        size_t row = t->i * a->tile_m + r;
+        for (size_t c = 0; c < a->d; c++) {
+            float o = finish_value(h, value_of(t->o[r * a->d + c]), total);
+            uint32_t code = code_of(a->out, o);
+            out[row * a->d + c] = o != o && a->out == MXV_F32 ? MXV_NAN_WORD : code;
+        }
+        if (lse)
+            lse[row] = word_of(mxv_softmax_lse(&h->recipe.softmax, t->row[r].m, total, a->lse));
+    }
+}
+
+static void query_tile(const struct head *h, struct tile *t, size_t i, uint32_t *out, uint32_t *lse)
+{
+    const struct mxv_attention *a = h->a;
+    t->i = i;
+    t->rows = h->lq - i * a->tile_m < a->tile_m ? h->lq - i * a->tile_m : a->tile_m;
+    memset(t->o, 0, t->rows * a->d * sizeof *t->o);
+    for (size_t r = 0; r < t->rows; r++)
+        mxv_softmax_start(&h->recipe.softmax, &t->row[r]);
+    for (size_t n = 0; n < h->key_tiles; n++)
+        key_tile(h, t, a->order == MXV_ORDER_ASC ? n : h->key_tiles - 1 - n);
+    finish_tile(h, t, out, lse);
+}
+
+int mxv_engine_head(const struct mxv_attention *a, size_t sequence, size_t index, uint32_t *out,
+                    uint32_t *lse, const struct mxv_tap_sink *sink, char *message, size_t size)
+{
+    struct head h;
+    struct tile t;
+    int status = head_open(&h, a, sequence, index, sink, message, size);
+    if (status == 0 && tile_allocate(&t, a))
+        status = head_fail(&h, "out of memory for a query tile");
+    else if (status == 0) {
+        uint32_t *rows = lse ? lse : calloc(h.lq + 1, sizeof *rows);
+        operands_tap(&h);
+        for (size_t i = 0; i * a->tile_m < h.lq; i++)
+            query_tile(&h, &t, i, out, rows);
+        tap(&h, MXV_STAGE_OUT, MXV_ROUTE_SKIP, 0, 0, h.lq, a->d, out);
+        if (a->lse != MXV_LSE_NONE && rows)
+            tap(&h, MXV_STAGE_LSE, MXV_ROUTE_SKIP, 0, 0, h.lq, 1, rows);
+        if (rows != lse)
+            free(rows);
+        tile_release(&t);
+    }
+    head_close(&h);
+    return status;
+}
+
+int mxv_engine_operands(const struct mxv_attention *a, size_t sequence, size_t index,
+                        enum mxv_route route, double *q, double *k, double *v, double *score_scale,
+                        unsigned *base, char *message, size_t size)
+{
+    struct head h;
+    int status = head_open(&h, a, sequence, index, NULL, message, size);
+    if (status == 0 && (q || k) && !h.q.copy[route].present)
+        status = head_fail(&h, "the call has no operands of that route");
+    if (status == 0) {
+        bool log2_scores = h.recipe.softmax.log2_scores;
+        if (q)
+            copy_values(&h, &h.q, route, q);
+        if (k)
+            copy_values(&h, &h.k, route, k);
+        for (size_t i = 0; v && i < h.lk * a->d; i++)
+            v[i] = (double)round_to(a->vt, h.v[i]) * (a->vt == MXV_E4M3 ? h.v_scales[0] : 1);
+        if (score_scale)
+            *score_scale = log2_scores ? 1 : a->scale;
+        if (base)
+            *base = log2_scores ? 2 : 0;
+    }
+    head_close(&h);
+    return status;
+}

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Private to the engine: binary32 words and values, the operand copies of a head, and the recipe
+// that tells one kernel's softmax and PV product from another's.
+#ifndef MXV_ENGINE_H
+#define MXV_ENGINE_H
+
+#include <mxverify/attention.h>
+#include <mxverify/faults.h>
+#include <mxverify/matrix_unit.h>
+#include <mxverify/softmax.h>
+#include <string.h>
+
+static inline uint32_t word_of(float x)
+{
+    uint32_t w;
+    memcpy(&w, &x, sizeof w);
+    return x != x ? MXV_NAN_WORD : w;
+}
+
+static inline float value_of(uint32_t w)
+{
+    float x;
+    memcpy(&x, &w, sizeof x);
+    return x;
+}
+
+// One route's copy of Q or K: codes and scales as the taps show them, operands as the unit reads
+// them.
+struct operand_copy {
+    bool present;
+    size_t rows, blocks;         // blocks: scales per row, 0 without
+    uint32_t *codes;             // [rows][d]
+    uint8_t *scale_bytes;        // [rows][blocks], block formats
+    float *scales;               // [rows][blocks], core and int8
+    struct mxv_operand *operand; // [rows][d]
+};
+
+// One side (Q or K) of a head.
+struct operand_side {
+    size_t rows;
+    float *x;     // [rows][d] after casts, smoothing, pre-scale and second level
+    float *sigma; // [rows], or [d] of K for dual=channel; NULL without second level
+    struct operand_copy copy[MXV_ROUTE_COUNT];
+};
+
+enum pv_kind {
+    PV_INTO_ACC, // O = O * alpha, then the accumulator of the product
+    PV_F16_TILE, // f16 product of the tile from zero, O = fma(O, alpha, product)
+    PV_TF32,     // as PV_INTO_ACC with binary32 P and V on the TF32 unit
+};
+
+// What distinguishes the kernels after the scores.
+struct recipe {
+    struct mxv_softmax softmax;
+    const struct mxv_mma_model *score[MXV_ROUTE_COUNT];
+    const struct mxv_mma_model *pv;
+    enum pv_kind pv_kind;
+    enum mxv_element p_type; // MXV_F32 stands for binary32 words (PV_TF32)
+    bool additive_mask;      // dma-released: -1e6 is added to masked scores
+    bool divide;             // finish by div.full instead of a reciprocal
+};
+
+struct head {
+    const struct mxv_attention *a;
+    size_t sequence, index, kv_index, lq, lk, key_tiles;
+    float c; // binary32 of scale * log2 e
+    struct recipe recipe;
+    struct operand_side q, k;
+    float *v;               // [lk][d] values before the PV type
+    uint32_t *v_codes;      // [lk][d]
+    float *v_scales;        // [lk] cache scales, or [1] for FP8 V; NULL otherwise
+    struct mxv_operand *vt; // [key_tiles][d][tile_n], padding zero
+    const struct mxv_tap_sink *sink;
+    char *message;
+    size_t message_size;
+};
+
+// Each returns 0, or -1 with a message for lack of memory or an option not offered.
+int head_open(struct head *h, const struct mxv_attention *a, size_t sequence, size_t index,
+              const struct mxv_tap_sink *sink, char *message, size_t size);
+void head_close(struct head *h);
+int head_fail(struct head *h, const char *text);
+
+int recipe_choose(struct head *h);
+// Operands: casts and smoothing, second level, copies, taps.
+int operands_prepare(struct head *h);
+int released_operands(struct head *h);
+int values_prepare(struct head *h);
+int copy_allocate(struct head *h, struct operand_copy *copy, size_t rows, size_t blocks,
+                  bool byte_scales);
+void operands_tap(const struct head *h);
+// Element format of a route's codes; value of its one-byte scale; decoding of one row for the unit.
+enum mxv_element copy_element(const struct mxv_attention *a, enum mxv_route route);
+float copy_byte_scale(const struct mxv_attention *a, enum mxv_route route, uint8_t byte);
+void copy_decode_row(const struct head *h, enum mxv_route route, struct operand_copy *copy,
+                     size_t row, bool side_b);
+// Binary64 values of a copy, [rows][d], second level included.
+void copy_values(const struct head *h, const struct operand_side *side, enum mxv_route route,
+                 double *out);
+
+// Raw scores of a tile with second-level scales: s [rows][tile_n] words; columns from the end of
+// the sequence on are left alone.
+void scores_compute(const struct head *h, enum mxv_route route, size_t i, size_t j, size_t rows,
+                    size_t cols, uint32_t *s);
+
+uint32_t to_f16(float x);
+uint32_t to_bf16(float x);
+float from_f16(uint32_t code);
+float from_bf16(uint32_t code);
+float round_to(enum mxv_element type, float x); // nearest even, overflow to infinity; FP8 saturates
+uint32_t code_of(enum mxv_element type, float x);
+
+#endif

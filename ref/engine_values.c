@@ -1,0 +1,207 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// V of a head (docs/kernels/contract.md 5, tilemix.md 1), the operand taps, and the exact operands
+// for the truth of kind (b).
+#include "engine.h"
+#include <math.h>
+#include <stdlib.h>
+
+uint32_t to_f16(float x)
+{
+    static const struct mxv_encode ieee = {.overflow = MXV_OVERFLOW_IEEE};
+    return (uint32_t)mxv_element_from_f32(MXV_F16, word_of(x), &ieee);
+}
+
+uint32_t to_bf16(float x)
+{
+    static const struct mxv_encode ieee = {.overflow = MXV_OVERFLOW_IEEE};
+    return (uint32_t)mxv_element_from_f32(MXV_BF16, word_of(x), &ieee);
+}
+
+float from_f16(uint32_t code)
+{
+    return value_of(mxv_element_to_f32(MXV_F16, code));
+}
+
+float from_bf16(uint32_t code)
+{
+    return value_of(mxv_element_to_f32(MXV_BF16, code));
+}
+
+uint32_t code_of(enum mxv_element type, float x)
+{
+    switch (type) {
+    case MXV_F32:
+        return word_of(x);
+    case MXV_F16:
+        return to_f16(x);
+    case MXV_BF16:
+        return to_bf16(x);
+    default:
+        return (uint32_t)mxv_element_from_f32(type, word_of(x), NULL);
+    }
+}
+
+float round_to(enum mxv_element type, float x)
+{
+    return type == MXV_F32 ? x : value_of(mxv_element_to_f32(type, code_of(type, x)));
+}
+
+static float amax_of(const float *x, size_t n)
+{
+    float m = 0;
+    for (size_t i = 0; i < n; i++)
+        m = fabsf(x[i]) > m ? fabsf(x[i]) : m;
+    return m;
+}
+
+static void cache_values(struct head *h)
+{
+    const struct mxv_attention *a = h->a;
+    struct mxv_encode encode = {.round = a->int8_round, .min_set = true, .min = -127};
+    for (size_t n = 0; n < h->lk; n++) {
+        float *row = h->v + n * a->d, delta = amax_of(row, a->d) / 127;
+        h->v_scales[n] = delta;
+        for (size_t c = 0; c < a->d; c++) {
+            int code = delta == 0
+                           ? 0
+                           : (int8_t)mxv_element_from_f32(MXV_S8, word_of(row[c] / delta), &encode);
+            row[c] = round_to(a->vt, (float)code * delta);
+        }
+    }
+}
+
+static void fp8_values(struct head *h)
+{
+    size_t n = h->lk * h->a->d;
+    float s = amax_of(h->v, n) / 448;
+    h->v_scales[0] = s == 0 ? 1 : s;
+    for (size_t i = 0; i < n; i++)
+        h->v[i] = h->v[i] / h->v_scales[0];
+}
+
+static void transpose_values(struct head *h)
+{
+    size_t d = h->a->d, bn = h->a->tile_n;
+    uint32_t *column = h->v_codes;
+    for (size_t n = 0; n < h->lk; n++)
+        for (size_t c = 0; c < d; c++) {
+            struct mxv_operand *o = &h->vt[((n / bn) * d + c) * bn + n % bn];
+            mxv_mma_decode_b(h->recipe.pv, &column[n * d + c], 1, o);
+        }
+}
+
+int values_prepare(struct head *h)
+{
+    const struct mxv_attention *a = h->a;
+    const size_t d = a->d, tk = a->cu_k[a->sequences], n = h->lk * d;
+    bool scaled = a->vt == MXV_E4M3 || (a->kernel == MXV_KERNEL_TILEMIX && a->kv_cache);
+    h->v = calloc(n + 1, sizeof *h->v);
+    h->v_codes = calloc(n + 1, sizeof *h->v_codes);
+    h->v_scales = scaled ? calloc(h->lk + 1, sizeof *h->v_scales) : NULL;
+    h->vt = calloc(h->key_tiles * d * a->tile_n + 1, sizeof *h->vt);
+    if (!h->v || !h->v_codes || !h->vt || (scaled && !h->v_scales))
+        return head_fail(h, "out of memory for V");
+    const float *source = a->v + (h->kv_index * tk + a->cu_k[h->sequence]) * d;
+    for (size_t i = 0; i < n; i++)
+        h->v[i] = a->vt == MXV_E4M3 ? source[i] : round_to(a->vt, source[i]);
+    if (a->vt == MXV_E4M3)
+        fp8_values(h);
+    else if (scaled)
+        cache_values(h);
+    enum mxv_element stored = h->recipe.pv_kind == PV_TF32 ? MXV_F32 : a->vt;
+    for (size_t i = 0; i < n; i++)
+        h->v_codes[i] = code_of(stored, h->v[i]);
+    // padding must decode as a zero of the unit, whatever its representation
+    uint32_t zero = 0;
+    for (size_t i = 0; i < h->key_tiles * d * a->tile_n; i++)
+        mxv_mma_decode_b(h->recipe.pv, &zero, 1, &h->vt[i]);
+    transpose_values(h);
+    return 0;
+}
+
+static void tap_words(const struct head *h, enum mxv_stage stage, enum mxv_route route, size_t rows,
+                      size_t cols, const uint32_t *words)
+{
+    struct mxv_tap tap = {stage, route, h->sequence, h->index, 0, 0, rows, cols, words};
+    h->sink->take(h->sink->ctx, &tap);
+}
+
+static void tap_floats(const struct head *h, enum mxv_stage stage, enum mxv_route route,
+                       size_t rows, size_t cols, const float *x)
+{
+    uint32_t *words = malloc((rows * cols + 1) * sizeof *words);
+    if (!words)
+        return;
+    for (size_t i = 0; i < rows * cols; i++)
+        words[i] = word_of(x[i]);
+    tap_words(h, stage, route, rows, cols, words);
+    free(words);
+}
+
+static void tap_bytes(const struct head *h, enum mxv_stage stage, enum mxv_route route, size_t rows,
+                      size_t cols, const uint8_t *x)
+{
+    uint32_t *words = malloc((rows * cols + 1) * sizeof *words);
+    if (!words)
+        return;
+    for (size_t i = 0; i < rows * cols; i++)
+        words[i] = x[i];
+    tap_words(h, stage, route, rows, cols, words);
+    free(words);
+}
+
+static void tap_side(const struct head *h, const struct operand_side *side, enum mxv_stage sigma,
+                     enum mxv_stage scale, enum mxv_stage code)
+{
+    bool channel = side->sigma && side == &h->k && h->a->dual == MXV_DUAL_CHANNEL;
+    if (side->sigma)
+        tap_floats(h, sigma, MXV_ROUTE_SKIP, channel ? 1 : side->rows, channel ? h->a->d : 1,
+                   side->sigma);
+    for (unsigned route = 0; route < MXV_ROUTE_COUNT; route++) {
+        const struct operand_copy *copy = &side->copy[route];
+        if (!copy->present)
+            continue;
+        if (copy->scale_bytes)
+            tap_bytes(h, scale, (enum mxv_route)route, copy->rows, copy->blocks, copy->scale_bytes);
+        if (copy->scales)
+            tap_floats(h, scale, (enum mxv_route)route, copy->rows, copy->blocks, copy->scales);
+        tap_words(h, code, (enum mxv_route)route, copy->rows, h->a->d, copy->codes);
+    }
+}
+
+void operands_tap(const struct head *h)
+{
+    if (!h->sink)
+        return;
+    tap_side(h, &h->q, MXV_STAGE_Q_SIGMA, MXV_STAGE_Q_SCALE, MXV_STAGE_Q_CODE);
+    tap_side(h, &h->k, MXV_STAGE_K_SIGMA, MXV_STAGE_K_SCALE, MXV_STAGE_K_CODE);
+    if (h->v_scales)
+        tap_floats(h, MXV_STAGE_V_SCALE, MXV_ROUTE_SKIP, h->a->vt == MXV_E4M3 ? 1 : h->lk, 1,
+                   h->v_scales);
+    tap_words(h, MXV_STAGE_V_CODE, MXV_ROUTE_SKIP, h->lk, h->a->d, h->v_codes);
+}
+
+static double copy_scale(const struct head *h, const struct operand_copy *copy,
+                         enum mxv_route route, size_t row, size_t block)
+{
+    if (copy->scale_bytes)
+        return copy_byte_scale(h->a, route, copy->scale_bytes[row * copy->blocks + block]);
+    return copy->scales ? copy->scales[row * copy->blocks + block] : 1;
+}
+
+void copy_values(const struct head *h, const struct operand_side *side, enum mxv_route route,
+                 double *out)
+{
+    const struct operand_copy *copy = &side->copy[route];
+    enum mxv_element e = copy_element(h->a, route);
+    size_t d = h->a->d, block = copy->blocks ? d / copy->blocks : d;
+    bool rows_scaled = side->sigma && h->a->dual != MXV_DUAL_CHANNEL;
+    for (size_t r = 0; r < copy->rows; r++)
+        for (size_t c = 0; c < d; c++) {
+            double x = value_of(mxv_element_to_f32(e, copy->codes[r * d + c]));
+            x *= copy_scale(h, copy, route, r, c / block);
+            out[r * d + c] = rows_scaled ? x * side->sigma[r] : x;
+        }
+}
