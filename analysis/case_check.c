@@ -12,7 +12,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct check {
     const struct mxv_case *c;
@@ -25,7 +24,7 @@ struct check {
 __attribute__((format(printf, 3, 4))) static enum mxv_status
 refuse(struct check *k, enum mxv_case_field field, const char *format, ...)
 {
-    char value[8192], reason[512];
+    char value[CASE_VALUE_SIZE], reason[512];
     va_list args;
     va_start(args, format);
     vsnprintf(reason, sizeof reason, format, args);
@@ -39,10 +38,7 @@ refuse(struct check *k, enum mxv_case_field field, const char *format, ...)
 
 static bool is_default(const struct check *k, enum mxv_case_field field)
 {
-    char value[8192], usual[8192];
-    mxv_case_field_print(k->c, field, value, sizeof value);
-    mxv_case_field_print(&k->base, field, usual, sizeof usual);
-    return strcmp(value, usual) == 0;
+    return case_field_same(k->c, &k->base, field);
 }
 
 // Fields that have no effect here must stand at their defaults.

@@ -121,7 +121,7 @@ enum mxv_status case_make_widths(const struct mxv_case *c, struct mxv_case_data 
         text_message(message, size, "out of memory");
         return MXV_ERR_MEMORY;
     }
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) if (a->heads_q * keys > 1000)
     for (size_t head = 0; head < a->heads_q; head++)
         head_widths(c, a, head, data->diag_tiles + head * tiles, scores + head * keys);
     free(scores);

@@ -10,15 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const size_t offsets[] = {
-#define X(id, key, member, kind, a, b, kernels, text) offsetof(struct mxv_case, member),
+static const struct {
+    size_t offset, size;
+} places[] = {
+#define X(id, key, member, kind, a, b, kernels, text)                                              \
+    {offsetof(struct mxv_case, member), sizeof((struct mxv_case *)0)->member},
 #include <mxverify/case_fields.def>
 #undef X
 };
 
 static const void *field_at(const struct mxv_case *c, enum mxv_case_field field)
 {
-    return (const char *)c + offsets[field];
+    return (const char *)c + places[field].offset;
 }
 
 #define NOTHING(...)
@@ -224,4 +227,15 @@ size_t mxv_case_field_print(const struct mxv_case *c, enum mxv_case_field field,
         buf[0] = '\0';
     add_value(&t, c, field);
     return t.length;
+}
+
+// The same bytes are the same value; other bytes can be the same value too (unused list entries).
+bool case_field_same(const struct mxv_case *a, const struct mxv_case *b, enum mxv_case_field field)
+{
+    char x[CASE_VALUE_SIZE], y[CASE_VALUE_SIZE];
+    if (memcmp(field_at(a, field), field_at(b, field), places[field].size) == 0)
+        return true;
+    mxv_case_field_print(a, field, x, sizeof x);
+    mxv_case_field_print(b, field, y, sizeof y);
+    return strcmp(x, y) == 0;
 }

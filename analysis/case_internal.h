@@ -25,6 +25,10 @@ enum mxv_case_field case_field_find(enum mxv_kernel kernel, const char *key);
 int case_field_read(struct mxv_case *c, enum mxv_case_field field, const char *value, char *why,
                     size_t size);
 
+enum { CASE_VALUE_SIZE = 8192 }; // 256 sequences of at most 16 characters, or a path
+// Whether a field prints the same.
+bool case_field_same(const struct mxv_case *a, const struct mxv_case *b, enum mxv_case_field field);
+
 // Any CHOICE or FLAG field as an integer.
 unsigned case_load_choice(const struct mxv_case *c, enum mxv_case_field field);
 void case_store_choice(struct mxv_case *c, enum mxv_case_field field, unsigned value);

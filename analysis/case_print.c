@@ -10,23 +10,19 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { VALUE_SIZE = 8192 }; // 256 sequences of at most 16 characters, and paths
-
 size_t mxv_case_print(const struct mxv_case *c, char *buf, size_t size)
 {
     struct text t = {buf, size, 0};
     struct mxv_case base;
-    char value[VALUE_SIZE], usual[VALUE_SIZE];
+    char value[CASE_VALUE_SIZE];
     case_base(c, &base);
     text_add(&t, "%s", mxv_choice_name(MXV_CHOICE_KERNEL, c->kernel));
     for (unsigned f = 0; f < MXV_FIELD_COUNT; f++) {
         const struct mxv_case_field_info *info = mxv_case_field_get((enum mxv_case_field)f);
-        if (!(info->kernels >> c->kernel & 1))
+        if (!(info->kernels >> c->kernel & 1) || case_field_same(c, &base, (enum mxv_case_field)f))
             continue;
         mxv_case_field_print(c, (enum mxv_case_field)f, value, sizeof value);
-        mxv_case_field_print(&base, (enum mxv_case_field)f, usual, sizeof usual);
-        if (strcmp(value, usual) != 0)
-            text_add(&t, " %s=%s", info->key, value);
+        text_add(&t, " %s=%s", info->key, value);
     }
     return t.length;
 }
@@ -136,7 +132,7 @@ static void add_kernels(struct text *t, unsigned kernels)
 // Default of each kernel that has the field, one text if they agree.
 static void add_defaults(struct text *t, enum mxv_case_field field, unsigned kernels)
 {
-    char first[VALUE_SIZE] = "", value[VALUE_SIZE];
+    char first[CASE_VALUE_SIZE] = "", value[CASE_VALUE_SIZE];
     struct mxv_case c;
     for (unsigned k = 0; k < MXV_KERNEL_COUNT; k++) {
         if (!(kernels >> k & 1))
@@ -157,7 +153,7 @@ static void add_defaults(struct text *t, enum mxv_case_field field, unsigned ker
 // Vertical bars end a cell, so those between names are escaped.
 static void add_allowed(struct text *t, enum mxv_case_field field, unsigned kernels)
 {
-    char allowed[VALUE_SIZE];
+    char allowed[CASE_VALUE_SIZE];
     unsigned widest = 0;
     size_t longest = 0;
     for (unsigned k = 0; k < MXV_KERNEL_COUNT; k++) {

@@ -167,6 +167,16 @@ static bool needs_escape(unsigned char c)
     return c <= ' ' || c == 0x7f || c == '%' || c == '#';
 }
 
+size_t mxv_case_escape(const char *path, char *buf, size_t size)
+{
+    struct text t = {buf, size, 0};
+    for (; *path; path++) {
+        unsigned char c = (unsigned char)*path;
+        text_add(&t, needs_escape(c) || c == ',' ? "%%%02X" : "%c", c);
+    }
+    return t.length;
+}
+
 // Copies a path with each character in its one spelling.
 static int read_path(char *at, const char *text)
 {

@@ -82,7 +82,7 @@ void mxv_generator_fill(const struct mxv_generator_source *s, enum mxv_tensor_ro
     const struct mxv_attention *a = s->call;
     const size_t *cu = role == MXV_ROLE_Q ? a->cu_q : a->cu_k;
     size_t rows = (role == MXV_ROLE_Q ? a->heads_q : a->heads_kv) * cu[a->sequences];
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (rows * a->d > 100000)
     for (size_t row = 0; row < rows; row++)
         fill_row(s, role, cu, row, out + row * a->d);
 }

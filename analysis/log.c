@@ -51,7 +51,7 @@ enum mxv_status mxv_log_open(const char *path, bool append, struct mxv_log **out
         release(log);
         return fail(path, error, message, message_size);
     }
-    log_json_init(&log->json, fd);
+    mxv_json_init(&log->json, fd);
     *out = log;
     return MXV_OK;
 }
@@ -64,9 +64,10 @@ static void sync_file(struct mxv_log *log)
     log->unsynced = 0;
 }
 
-enum mxv_status log_finish_record(struct mxv_log *log, bool now, char *message, size_t message_size)
+enum mxv_status mxv_log_finish_record(struct mxv_log *log, bool now, char *message,
+                                      size_t message_size)
 {
-    log_json_end_record(&log->json);
+    mxv_json_end_record(&log->json);
     log->unsynced++;
     if (log->json.error == 0 && (now || log->unsynced >= RECORDS_PER_SYNC))
         sync_file(log);
@@ -94,15 +95,15 @@ enum mxv_status mxv_log_close(struct mxv_log *log, char *message, size_t message
 bool mxv_log_abort(struct mxv_log *log, const char *id, const char *line, enum mxv_verdict verdict)
 {
     int saved = errno;
-    struct log_json *json = &log->json;
-    log_json_drop_record(json);
-    log_json_open(json, NULL, '{');
-    log_json_text(json, "record", "case");
-    log_json_text(json, "id", id);
-    log_json_text(json, "case", line);
-    log_json_text(json, "verdict", mxv_verdict_name(verdict));
-    log_json_close(json, '}');
-    bool good = log_json_end_record(json);
+    struct mxv_json *json = &log->json;
+    mxv_json_drop_record(json);
+    mxv_json_open(json, NULL, '{');
+    mxv_json_text(json, "record", "case");
+    mxv_json_text(json, "id", id);
+    mxv_json_text(json, "case", line);
+    mxv_json_text(json, "verdict", mxv_verdict_name(verdict));
+    mxv_json_close(json, '}');
+    bool good = mxv_json_end_record(json);
     errno = saved;
     return good;
 }

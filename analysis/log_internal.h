@@ -10,17 +10,17 @@
 #include <mxverify/log.h>
 
 struct mxv_log {
-    struct log_json json;
+    struct mxv_json json;
     char *path;
     size_t unsynced; // records since the last flush to the disk
 };
 
 // Ends the record, flushes to the disk when it is time (or `now`), and reports an error.
-enum mxv_status log_finish_record(struct mxv_log *log, bool now, char *message,
-                                  size_t message_size);
+enum mxv_status mxv_log_finish_record(struct mxv_log *log, bool now, char *message,
+                                      size_t message_size);
 
 // Members "machine" and "compiler" of the header; "date" as YYYY-MM-DDTHH:MM:SSZ.
-void log_put_machine(struct log_json *json);
-void log_put_date(struct log_json *json);
+void mxv_log_put_machine(struct mxv_json *json);
+void mxv_log_put_date(struct mxv_json *json);
 
 #endif

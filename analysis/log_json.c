@@ -6,7 +6,7 @@
 // Texts are taken as UTF-8; bytes that are no valid UTF-8 are written as U+FFFD, control characters
 // as \u00XX. Doubles are written with 17 digits, which read back to the same double, with a point
 // whatever the locale says; NaN and infinities are the strings "nan", "inf", "-inf". Everything but
-// log_json_number and log_json_number_twice is async-signal-safe. A record longer than the buffer
+// mxv_json_number and mxv_json_number_twice is async-signal-safe. A record longer than the buffer
 // goes out in parts. tests/unit/test_log.c fails if this file is wrong.
 #include "log_json.h"
 
@@ -17,15 +17,16 @@
 #include <string.h>
 #include <unistd.h>
 
-void log_json_init(struct log_json *json, int fd)
+void mxv_json_init(struct mxv_json *json, int fd)
 {
     memset(json, 0, sizeof *json);
     json->fd = fd;
 }
 
-static void flush_buffer(struct log_json *json)
+static void flush_buffer(struct mxv_json *json)
 {
     size_t done = 0;
+    json->line_begun = true; // first: a signal may come between here and the end
     while (json->error == 0 && done < json->length) {
         ssize_t written = write(json->fd, json->buffer + done, json->length - done);
         if (written >= 0)
@@ -33,18 +34,17 @@ static void flush_buffer(struct log_json *json)
         else if (errno != EINTR)
             json->error = errno;
     }
-    json->line_begun = true;
     json->length = 0;
 }
 
-static void put(struct log_json *json, char c)
+static void put(struct mxv_json *json, char c)
 {
-    if (json->length == LOG_JSON_BUFFER)
+    if (json->length == MXV_JSON_BUFFER)
         flush_buffer(json);
     json->buffer[json->length++] = c;
 }
 
-static void put_plain(struct log_json *json, const char *text)
+static void put_plain(struct mxv_json *json, const char *text)
 {
     while (*text)
         put(json, *text++);
@@ -68,7 +68,7 @@ static size_t utf8_length(const unsigned char *text)
     return bad ? 0 : length;
 }
 
-static void put_text(struct log_json *json, const char *text)
+static void put_text(struct mxv_json *json, const char *text)
 {
     static const char digits[] = "0123456789abcdef";
     const unsigned char *bytes = (const unsigned char *)text;
@@ -93,7 +93,7 @@ static void put_text(struct log_json *json, const char *text)
     put(json, '"');
 }
 
-static void begin_item(struct log_json *json, const char *name)
+static void begin_item(struct mxv_json *json, const char *name)
 {
     if (json->item_before[json->depth])
         put(json, ',');
@@ -104,22 +104,22 @@ static void begin_item(struct log_json *json, const char *name)
     }
 }
 
-void log_json_open(struct log_json *json, const char *name, char bracket)
+void mxv_json_open(struct mxv_json *json, const char *name, char bracket)
 {
     begin_item(json, name);
     put(json, bracket);
-    assert(json->depth + 1 < LOG_JSON_DEPTH);
+    assert(json->depth + 1 < MXV_JSON_DEPTH);
     json->item_before[++json->depth] = false;
 }
 
-void log_json_close(struct log_json *json, char bracket)
+void mxv_json_close(struct mxv_json *json, char bracket)
 {
     assert(json->depth > 0);
     json->depth--;
     put(json, bracket);
 }
 
-void log_json_text(struct log_json *json, const char *name, const char *value)
+void mxv_json_text(struct mxv_json *json, const char *name, const char *value)
 {
     begin_item(json, name);
     if (value)
@@ -128,7 +128,7 @@ void log_json_text(struct log_json *json, const char *name, const char *value)
         put_plain(json, "null");
 }
 
-void log_json_integer(struct log_json *json, const char *name, uint64_t value)
+void mxv_json_integer(struct mxv_json *json, const char *name, uint64_t value)
 {
     char digits[24];
     size_t at = sizeof digits - 1;
@@ -141,13 +141,13 @@ void log_json_integer(struct log_json *json, const char *name, uint64_t value)
     put_plain(json, digits + at);
 }
 
-void log_json_boolean(struct log_json *json, const char *name, bool value)
+void mxv_json_boolean(struct mxv_json *json, const char *name, bool value)
 {
     begin_item(json, name);
     put_plain(json, value ? "true" : "false");
 }
 
-void log_json_hex(struct log_json *json, const char *name, uint64_t value, unsigned digits)
+void mxv_json_hex(struct mxv_json *json, const char *name, uint64_t value, unsigned digits)
 {
     begin_item(json, name);
     put(json, '"');
@@ -161,37 +161,38 @@ static const char *special_name(double value)
     return isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 }
 
-// printf writes the decimal point of the locale.
-static void put_printed(struct log_json *json, const char *format, double value)
+// printf writes the decimal point of the locale, which may be several bytes: any run of bytes that
+// belong to no number becomes one point.
+static void put_printed(struct mxv_json *json, const char *format, double value)
 {
     char text[64];
     snprintf(text, sizeof text, format, value);
+    bool in_point = false;
     for (const char *c = text; *c; c++) {
-        bool plain = (*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'z') || strchr("+-.", *c);
-        if (plain)
-            put(json, *c);
-        else if (c == text || (unsigned char)c[0] < 0x80 || (unsigned char)c[-1] < 0x80)
-            put(json, '.');
+        bool plain = (*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'z') || *c == '+' || *c == '-';
+        if (plain || !in_point)
+            put(json, plain ? *c : '.');
+        in_point = !plain;
     }
 }
 
-void log_json_number(struct log_json *json, const char *name, double value)
+void mxv_json_number(struct mxv_json *json, const char *name, double value)
 {
     if (!isfinite(value)) {
-        log_json_text(json, name, special_name(value));
+        mxv_json_text(json, name, special_name(value));
         return;
     }
     begin_item(json, name);
     put_printed(json, "%.17g", value);
 }
 
-void log_json_number_twice(struct log_json *json, const char *name, double value)
+void mxv_json_number_twice(struct mxv_json *json, const char *name, double value)
 {
     char second[128];
-    log_json_number(json, name, value);
+    mxv_json_number(json, name, value);
     snprintf(second, sizeof second, "%s_hex", name);
     if (!isfinite(value)) {
-        log_json_text(json, second, special_name(value));
+        mxv_json_text(json, second, special_name(value));
         return;
     }
     begin_item(json, second);
@@ -200,7 +201,7 @@ void log_json_number_twice(struct log_json *json, const char *name, double value
     put(json, '"');
 }
 
-bool log_json_end_record(struct log_json *json)
+bool mxv_json_end_record(struct mxv_json *json)
 {
     assert(json->depth == 0);
     put(json, '\n');
@@ -210,7 +211,7 @@ bool log_json_end_record(struct log_json *json)
     return json->error == 0;
 }
 
-void log_json_drop_record(struct log_json *json)
+void mxv_json_drop_record(struct mxv_json *json)
 {
     json->length = 0;
     if (json->line_begun) {

@@ -33,27 +33,27 @@ static bool read_processor_name(char *name, size_t size)
     return found;
 }
 
-void log_put_machine(struct log_json *json)
+void mxv_log_put_machine(struct mxv_json *json)
 {
     char processor[256];
     struct utsname system;
     bool known = uname(&system) == 0;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    log_json_open(json, "machine", '{');
-    log_json_text(json, "cpu", read_processor_name(processor, sizeof processor) ? processor : NULL);
-    log_json_integer(json, "cores", cores > 0 ? (uint64_t)cores : 0);
-    log_json_text(json, "architecture", known ? system.machine : NULL);
-    log_json_text(json, "system", known ? system.sysname : NULL);
-    log_json_text(json, "release", known ? system.release : NULL);
-    log_json_close(json, '}');
+    mxv_json_open(json, "machine", '{');
+    mxv_json_text(json, "cpu", read_processor_name(processor, sizeof processor) ? processor : NULL);
+    mxv_json_integer(json, "cores", cores > 0 ? (uint64_t)cores : 0);
+    mxv_json_text(json, "architecture", known ? system.machine : NULL);
+    mxv_json_text(json, "system", known ? system.sysname : NULL);
+    mxv_json_text(json, "release", known ? system.release : NULL);
+    mxv_json_close(json, '}');
 #ifdef __clang__
-    log_json_text(json, "compiler", "clang " __clang_version__);
+    mxv_json_text(json, "compiler", "clang " __clang_version__);
 #else
-    log_json_text(json, "compiler", "gcc " __VERSION__);
+    mxv_json_text(json, "compiler", "gcc " __VERSION__);
 #endif
 }
 
-void log_put_date(struct log_json *json)
+void mxv_log_put_date(struct mxv_json *json)
 {
     time_t now = time(NULL);
     const char *fixed = getenv("SOURCE_DATE_EPOCH");
@@ -67,5 +67,5 @@ void log_put_date(struct log_json *json)
     char text[40] = "";
     if (gmtime_r(&now, &parts))
         strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    log_json_text(json, "date", text[0] ? text : NULL);
+    mxv_json_text(json, "date", text[0] ? text : NULL);
 }

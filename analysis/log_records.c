@@ -18,97 +18,97 @@ enum { LOG_FORMAT = 1 }; // raised when a field changes its meaning
 enum mxv_status mxv_log_write_header(struct mxv_log *log, const struct mxv_log_header *header,
                                      char *message, size_t message_size)
 {
-    struct log_json *json = &log->json;
-    log_json_open(json, NULL, '{');
-    log_json_text(json, "record", "header");
-    log_json_integer(json, "format", LOG_FORMAT);
-    log_json_text(json, "program", header->program);
-    log_json_text(json, "version", header->version);
-    log_json_text(json, "revision", REVISION);
-    log_json_open(json, "command", '[');
+    struct mxv_json *json = &log->json;
+    mxv_json_open(json, NULL, '{');
+    mxv_json_text(json, "record", "header");
+    mxv_json_integer(json, "format", LOG_FORMAT);
+    mxv_json_text(json, "program", header->program);
+    mxv_json_text(json, "version", header->version);
+    mxv_json_text(json, "revision", REVISION);
+    mxv_json_open(json, "command", '[');
     for (int i = 0; i < header->argc; i++)
-        log_json_text(json, NULL, header->argv[i]);
-    log_json_close(json, ']');
+        mxv_json_text(json, NULL, header->argv[i]);
+    mxv_json_close(json, ']');
     if (header->has_seed)
-        log_json_hex(json, "seed", header->seed, 16);
+        mxv_json_hex(json, "seed", header->seed, 16);
     else
-        log_json_text(json, "seed", NULL);
-    log_json_text(json, "implementation", header->implementation);
-    log_json_text(json, "reference", header->reference);
-    log_json_text(json, "device", header->device);
-    log_put_machine(json);
-    log_put_date(json);
-    log_json_close(json, '}');
-    return log_finish_record(log, true, message, message_size);
+        mxv_json_text(json, "seed", NULL);
+    mxv_json_text(json, "implementation", header->implementation);
+    mxv_json_text(json, "reference", header->reference);
+    mxv_json_text(json, "device", header->device);
+    mxv_log_put_machine(json);
+    mxv_log_put_date(json);
+    mxv_json_close(json, '}');
+    return mxv_log_finish_record(log, true, message, message_size);
 }
 
-static void put_place(struct log_json *json, const struct mxv_taps_where *where)
+static void put_place(struct mxv_json *json, const struct mxv_taps_where *where)
 {
-    log_json_text(json, "kind", mxv_tap_difference_name(where->kind));
-    log_json_text(json, "stage", mxv_choice_name(MXV_CHOICE_STAGE, where->key.stage));
-    log_json_text(json, "route", mxv_choice_name(MXV_CHOICE_ROUTE, where->key.route));
-    log_json_integer(json, "sequence", where->key.sequence);
-    log_json_integer(json, "head", where->key.head);
-    log_json_integer(json, "tile_q", where->key.tile_q);
-    log_json_integer(json, "tile_k", where->key.tile_k);
+    mxv_json_text(json, "kind", mxv_tap_difference_name(where->kind));
+    mxv_json_text(json, "stage", mxv_choice_name(MXV_CHOICE_STAGE, where->key.stage));
+    mxv_json_text(json, "route", mxv_choice_name(MXV_CHOICE_ROUTE, where->key.route));
+    mxv_json_integer(json, "sequence", where->key.sequence);
+    mxv_json_integer(json, "head", where->key.head);
+    mxv_json_integer(json, "tile_q", where->key.tile_q);
+    mxv_json_integer(json, "tile_k", where->key.tile_k);
 }
 
 // Stages with their number of taps that are not alike, those without left out.
-static void put_stage_counts(struct log_json *json, const struct mxv_taps_where *where)
+static void put_stage_counts(struct mxv_json *json, const struct mxv_taps_where *where)
 {
-    log_json_open(json, "differing_taps", '{');
+    mxv_json_open(json, "differing_taps", '{');
     for (unsigned i = 0; i < MXV_STAGE_COUNT; i++) {
         size_t count = where->differing[i] + where->missing[i] + where->extra[i];
         if (count > 0)
-            log_json_integer(json, mxv_choice_name(MXV_CHOICE_STAGE, i), count);
+            mxv_json_integer(json, mxv_choice_name(MXV_CHOICE_STAGE, i), count);
     }
-    log_json_close(json, '}');
+    mxv_json_close(json, '}');
 }
 
-static void put_element(struct log_json *json, const struct mxv_tap_element *e,
+static void put_element(struct mxv_json *json, const struct mxv_tap_element *e,
                         enum mxv_element format)
 {
     const struct mxv_element_info *info = mxv_element_get(format);
     unsigned digits = (info->bits + 3u) / 4u;
-    log_json_integer(json, "row", e->row);
-    log_json_integer(json, "col", e->col);
-    log_json_text(json, "format", info->name);
-    log_json_hex(json, "word_a", e->word_a, digits);
-    log_json_hex(json, "word_b", e->word_b, digits);
-    log_json_number(json, "value_a", e->value_a);
-    log_json_number(json, "value_b", e->value_b);
+    mxv_json_integer(json, "row", e->row);
+    mxv_json_integer(json, "col", e->col);
+    mxv_json_text(json, "format", info->name);
+    mxv_json_hex(json, "word_a", e->word_a, digits);
+    mxv_json_hex(json, "word_b", e->word_b, digits);
+    mxv_json_number(json, "value_a", e->value_a);
+    mxv_json_number(json, "value_b", e->value_b);
     if (e->ulp == MXV_ULP_DISTANCE_NAN)
-        log_json_text(json, "ulp", "nan");
+        mxv_json_text(json, "ulp", "nan");
     else
-        log_json_integer(json, "ulp", e->ulp);
-    log_json_integer(json, "differing", e->differing);
-    log_json_integer(json, "elements", (uint64_t)e->rows * e->cols);
+        mxv_json_integer(json, "ulp", e->ulp);
+    mxv_json_integer(json, "differing", e->differing);
+    mxv_json_integer(json, "elements", (uint64_t)e->rows * e->cols);
 }
 
-static void put_first(struct log_json *json, const struct mxv_log_case *c)
+static void put_first(struct mxv_json *json, const struct mxv_log_case *c)
 {
     if (!c->first || c->first->kind == MXV_TAPS_EQUAL) {
-        log_json_text(json, "first", NULL);
+        mxv_json_text(json, "first", NULL);
         return;
     }
-    log_json_open(json, "first", '{');
+    mxv_json_open(json, "first", '{');
     put_place(json, c->first);
     put_stage_counts(json, c->first);
     if (c->element)
         put_element(json, c->element, c->element_format);
-    log_json_close(json, '}');
+    mxv_json_close(json, '}');
 }
 
 // Counts are integers; measured numbers are written twice. Metrics without meaning are left out.
-static void put_metrics(struct log_json *json, const struct mxv_log_metrics *set)
+static void put_metrics(struct mxv_json *json, const struct mxv_log_metrics *set)
 {
     const struct mxv_metrics *m = set->metrics;
-    log_json_open(json, set->name, '{');
-    log_json_text(json, "format", mxv_element_get(m->format)->name);
-    log_json_integer(json, "elements", m->elements);
-    log_json_integer(json, "numbers", m->numbers);
-    log_json_number(json, "peak", m->peak);
-    log_json_integer(json, "ulp_max_at", m->ulp_max_at);
+    mxv_json_open(json, set->name, '{');
+    mxv_json_text(json, "format", mxv_element_get(m->format)->name);
+    mxv_json_integer(json, "elements", m->elements);
+    mxv_json_integer(json, "numbers", m->numbers);
+    mxv_json_number(json, "peak", m->peak);
+    mxv_json_integer(json, "ulp_max_at", m->ulp_max_at);
     for (unsigned i = 0; i < MXV_METRIC_COUNT; i++) {
         const char *name = mxv_metric_get(i)->name;
         double value = mxv_metric_value(m, (enum mxv_metric)i);
@@ -116,70 +116,70 @@ static void put_metrics(struct log_json *json, const struct mxv_log_metrics *set
         if (isnan(value))
             continue;
         if (is_count)
-            log_json_integer(json, name, (uint64_t)value);
+            mxv_json_integer(json, name, (uint64_t)value);
         else
-            log_json_number_twice(json, name, value);
+            mxv_json_number_twice(json, name, value);
     }
-    log_json_close(json, '}');
+    mxv_json_close(json, '}');
 }
 
-static void put_numbers(struct log_json *json, const struct mxv_log_number *numbers, size_t count)
+static void put_numbers(struct mxv_json *json, const struct mxv_log_number *numbers, size_t count)
 {
-    log_json_open(json, "numbers", '{');
+    mxv_json_open(json, "numbers", '{');
     for (size_t i = 0; i < count; i++)
-        log_json_number_twice(json, numbers[i].name, numbers[i].value);
-    log_json_close(json, '}');
+        mxv_json_number_twice(json, numbers[i].name, numbers[i].value);
+    mxv_json_close(json, '}');
 }
 
 enum mxv_status mxv_log_write_case(struct mxv_log *log, const struct mxv_log_case *c, char *message,
                                    size_t message_size)
 {
-    struct log_json *json = &log->json;
-    log_json_open(json, NULL, '{');
-    log_json_text(json, "record", "case");
-    log_json_text(json, "id", c->id);
-    log_json_text(json, "case", c->line);
-    log_json_text(json, "verdict", mxv_verdict_name(c->verdict));
-    log_json_text(json, "reason", c->reason);
-    log_json_number(json, "seconds", c->seconds);
+    struct mxv_json *json = &log->json;
+    mxv_json_open(json, NULL, '{');
+    mxv_json_text(json, "record", "case");
+    mxv_json_text(json, "id", c->id);
+    mxv_json_text(json, "case", c->line);
+    mxv_json_text(json, "verdict", mxv_verdict_name(c->verdict));
+    mxv_json_text(json, "reason", c->reason);
+    mxv_json_number(json, "seconds", c->seconds);
     put_first(json, c);
-    log_json_open(json, "metrics", '{');
+    mxv_json_open(json, "metrics", '{');
     for (size_t i = 0; i < c->metrics_count; i++)
         put_metrics(json, &c->metrics[i]);
-    log_json_close(json, '}');
+    mxv_json_close(json, '}');
     put_numbers(json, c->numbers, c->numbers_count);
-    log_json_open(json, "texts", '{');
+    mxv_json_open(json, "texts", '{');
     for (size_t i = 0; i < c->texts_count; i++)
-        log_json_text(json, c->texts[i].name, c->texts[i].value);
-    log_json_close(json, '}');
-    log_json_open(json, "maps", '[');
+        mxv_json_text(json, c->texts[i].name, c->texts[i].value);
+    mxv_json_close(json, '}');
+    mxv_json_open(json, "maps", '[');
     for (size_t i = 0; i < c->maps_count; i++)
-        log_json_text(json, NULL, c->maps[i]);
-    log_json_close(json, ']');
-    log_json_close(json, '}');
-    return log_finish_record(log, false, message, message_size);
+        mxv_json_text(json, NULL, c->maps[i]);
+    mxv_json_close(json, ']');
+    mxv_json_close(json, '}');
+    return mxv_log_finish_record(log, false, message, message_size);
 }
 
 enum mxv_status mxv_log_write_totals(struct mxv_log *log, const struct mxv_log_totals *totals,
                                      char *message, size_t message_size)
 {
-    struct log_json *json = &log->json;
+    struct mxv_json *json = &log->json;
     size_t cases = 0;
     for (unsigned i = 0; i < MXV_VERDICT_COUNT; i++)
         cases += totals->counts[i];
-    log_json_open(json, NULL, '{');
-    log_json_text(json, "record", "totals");
-    log_json_integer(json, "cases", cases);
-    log_json_open(json, "verdicts", '{');
+    mxv_json_open(json, NULL, '{');
+    mxv_json_text(json, "record", "totals");
+    mxv_json_integer(json, "cases", cases);
+    mxv_json_open(json, "verdicts", '{');
     for (unsigned i = 0; i < MXV_VERDICT_COUNT; i++)
-        log_json_integer(json, mxv_verdict_name(i), totals->counts[i]);
-    log_json_close(json, '}');
-    log_json_boolean(json, "stopped_early", totals->stopped_early);
-    log_json_integer(json, "exit_status",
+        mxv_json_integer(json, mxv_verdict_name(i), totals->counts[i]);
+    mxv_json_close(json, '}');
+    mxv_json_boolean(json, "stopped_early", totals->stopped_early);
+    mxv_json_integer(json, "exit_status",
                      (uint64_t)mxv_exit_status(totals->counts, totals->stopped_early));
-    log_json_number(json, "seconds", totals->seconds);
-    log_json_text(json, "hash", totals->hash);
+    mxv_json_number(json, "seconds", totals->seconds);
+    mxv_json_text(json, "hash", totals->hash);
     put_numbers(json, totals->numbers, totals->numbers_count);
-    log_json_close(json, '}');
-    return log_finish_record(log, true, message, message_size);
+    mxv_json_close(json, '}');
+    return mxv_log_finish_record(log, true, message, message_size);
 }

@@ -54,13 +54,13 @@ char mxv_map_route_letter(unsigned route)
     return route == MXV_MAP_ROUTE_MIXED || !name ? '*' : (char)toupper((unsigned char)name[0]);
 }
 
-const char *map_route_name(unsigned route)
+const char *mxv_map_route_name(unsigned route)
 {
     const char *name = mxv_choice_name(MXV_CHOICE_ROUTE, route);
     return route == MXV_MAP_ROUTE_MIXED || !name ? "several" : name;
 }
 
-size_t map_routes_present(const struct mxv_map *map, unsigned routes[MXV_ROUTE_COUNT + 1])
+size_t mxv_map_routes_present(const struct mxv_map *map, unsigned routes[MXV_ROUTE_COUNT + 1])
 {
     bool present[MXV_ROUTE_COUNT + 1] = {false};
     for (size_t i = 0; map->routes && i < map->rows * map->cols; i++) {
@@ -76,7 +76,7 @@ size_t map_routes_present(const struct mxv_map *map, unsigned routes[MXV_ROUTE_C
     return count;
 }
 
-uint32_t map_ink_on(uint32_t colour)
+uint32_t mxv_map_ink_on(uint32_t colour)
 {
     uint32_t weighted =
         (colour >> 16 & 0xFF) * 299 + (colour >> 8 & 0xFF) * 587 + (colour & 0xFF) * 114;

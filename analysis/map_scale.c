@@ -35,10 +35,10 @@ static double round_above(double x)
     return 10 * power;
 }
 
-struct map_scale map_scale_for(const struct mxv_map *map)
+struct mxv_map_scale mxv_map_scale_for(const struct mxv_map *map)
 {
     struct mxv_map_range range = mxv_map_range(map);
-    struct map_scale scale = {map->log_scale, 0, 1};
+    struct mxv_map_scale scale = {map->log_scale, 0, 1};
     if (range.nonzero > 0)
         scale.high = round_above(range.largest);
     if (scale.logarithmic) {
@@ -48,7 +48,7 @@ struct map_scale map_scale_for(const struct mxv_map *map)
     return scale;
 }
 
-double map_scale_level(const struct map_scale *scale, double value)
+double mxv_map_scale_level(const struct mxv_map_scale *scale, double value)
 {
     double level = scale->logarithmic ? (log10(value) - log10(scale->low)) /
                                             (log10(scale->high) - log10(scale->low))
@@ -56,7 +56,7 @@ double map_scale_level(const struct map_scale *scale, double value)
     return fmin(1, fmax(0, level));
 }
 
-static size_t log_marks(const struct map_scale *scale, double *marks, size_t capacity)
+static size_t log_marks(const struct mxv_map_scale *scale, double *marks, size_t capacity)
 {
     int first = (int)floor(log10(scale->low) + 0.01), last = (int)ceil(log10(scale->high) - 0.01);
     bool fine = (size_t)(last - first + 1) * 3 <= capacity;
@@ -72,7 +72,7 @@ static size_t log_marks(const struct map_scale *scale, double *marks, size_t cap
     return count;
 }
 
-size_t map_scale_marks(const struct map_scale *scale, double *marks, size_t capacity)
+size_t mxv_map_scale_marks(const struct mxv_map_scale *scale, double *marks, size_t capacity)
 {
     if (scale->logarithmic)
         return log_marks(scale, marks, capacity);
@@ -85,7 +85,7 @@ size_t map_scale_marks(const struct map_scale *scale, double *marks, size_t capa
     return count;
 }
 
-void map_axis_span(const struct mxv_map_axis *axis, size_t cell, size_t *first, size_t *last)
+void mxv_map_axis_span(const struct mxv_map_axis *axis, size_t cell, size_t *first, size_t *last)
 {
     size_t begin = cell * axis->step;
     size_t end = begin + axis->step < axis->extent ? begin + axis->step : axis->extent;
@@ -93,7 +93,7 @@ void map_axis_span(const struct mxv_map_axis *axis, size_t cell, size_t *first, 
     *last = axis->origin + (end > begin ? end - 1 : begin);
 }
 
-size_t map_axis_stride(size_t cells, size_t marks)
+size_t mxv_map_axis_stride(size_t cells, size_t marks)
 {
     size_t stride = 1;
     while (cells / stride + 1 > marks && stride < cells)
@@ -101,7 +101,7 @@ size_t map_axis_stride(size_t cells, size_t marks)
     return stride;
 }
 
-void map_number_print(double value, char *buffer, size_t size)
+void mxv_map_number_print(double value, char *buffer, size_t size)
 {
     if (value == floor(value) && fabs(value) < 100000) {
         snprintf(buffer, size, "%.0f", value);
@@ -120,14 +120,14 @@ void map_number_print(double value, char *buffer, size_t size)
 static void print_span(char *buffer, size_t size, const struct mxv_map_axis *axis, size_t cell)
 {
     size_t first, last;
-    map_axis_span(axis, cell, &first, &last);
+    mxv_map_axis_span(axis, cell, &first, &last);
     if (first == last)
         snprintf(buffer, size, "%s %zu", axis->label, first);
     else
         snprintf(buffer, size, "%s %zu-%zu", axis->label, first, last);
 }
 
-void map_worst_line(const struct mxv_map *map, char *buffer, size_t size)
+void mxv_map_worst_line(const struct mxv_map *map, char *buffer, size_t size)
 {
     struct mxv_map_range range = mxv_map_range(map);
     char down[MXV_MAP_LABEL_SIZE + 48], across[MXV_MAP_LABEL_SIZE + 48];
@@ -138,7 +138,7 @@ void map_worst_line(const struct mxv_map *map, char *buffer, size_t size)
     print_span(down, sizeof down, &map->down, range.worst_row);
     print_span(across, sizeof across, &map->across, range.worst_col);
     char number[32];
-    map_number_print(range.largest, number, sizeof number);
+    mxv_map_number_print(range.largest, number, sizeof number);
     if (range.broken)
         snprintf(buffer, size, "first NaN/Inf at %s, %s; largest number %s %s", down, across,
                  number, map->unit);
@@ -146,7 +146,7 @@ void map_worst_line(const struct mxv_map *map, char *buffer, size_t size)
         snprintf(buffer, size, "largest %s %s at %s, %s", number, map->unit, down, across);
 }
 
-void map_count_line(const struct mxv_map *map, char *buffer, size_t size)
+void mxv_map_count_line(const struct mxv_map *map, char *buffer, size_t size)
 {
     struct mxv_map_range range = mxv_map_range(map);
     snprintf(buffer, size, "cells: %zu with error, %zu exact, %zu NaN/Inf, %zu not computed",

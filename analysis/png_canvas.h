@@ -11,38 +11,39 @@
 
 #include <mxverify/status.h>
 
-enum { PNG_GLYPH_COLS = 5, PNG_GLYPH_ROWS = 9, PNG_GLYPH_ADVANCE = 6 };
+enum { MXV_PNG_GLYPH_COLS = 5, MXV_PNG_GLYPH_ROWS = 9, MXV_PNG_GLYPH_ADVANCE = 6 };
 
 // Bit rows of a character; those outside printable ASCII show as '?'.
-const unsigned char *png_glyph(char character);
+const unsigned char *mxv_png_glyph(char character);
 
-struct png_canvas {
+struct mxv_png_canvas {
     size_t width, height;
     uint8_t *rgb; // [height][width][3]
 };
 
 // Filled with `colour` (0xRRGGBB). false when memory is short.
-bool png_canvas_init(struct png_canvas *canvas, size_t width, size_t height, uint32_t colour);
-void png_canvas_free(struct png_canvas *canvas);
+bool mxv_png_canvas_init(struct mxv_png_canvas *canvas, size_t width, size_t height,
+                         uint32_t colour);
+void mxv_png_canvas_free(struct mxv_png_canvas *canvas);
 
 // All drawing is clipped to the canvas.
-void png_canvas_dot(struct png_canvas *canvas, size_t x, size_t y, uint32_t colour);
-void png_canvas_fill(struct png_canvas *canvas, size_t x, size_t y, size_t width, size_t height,
-                     uint32_t colour);
+void mxv_png_canvas_dot(struct mxv_png_canvas *canvas, size_t x, size_t y, uint32_t colour);
+void mxv_png_canvas_fill(struct mxv_png_canvas *canvas, size_t x, size_t y, size_t width,
+                         size_t height, uint32_t colour);
 // The edge of a rectangle, `thickness` dots drawn inwards.
-void png_canvas_frame(struct png_canvas *canvas, size_t x, size_t y, size_t width, size_t height,
-                      size_t thickness, uint32_t colour);
+void mxv_png_canvas_frame(struct mxv_png_canvas *canvas, size_t x, size_t y, size_t width,
+                          size_t height, size_t thickness, uint32_t colour);
 
 // Lettering at `scale` dots per font dot; (x, y) is the top left corner. text_up reads from bottom
 // to top and (x, y) is its top left corner as it stands in the picture.
-void png_canvas_text(struct png_canvas *canvas, size_t x, size_t y, size_t scale, uint32_t colour,
-                     const char *text);
-void png_canvas_text_up(struct png_canvas *canvas, size_t x, size_t y, size_t scale,
-                        uint32_t colour, const char *text);
-size_t png_text_width(const char *text, size_t scale);
+void mxv_png_canvas_text(struct mxv_png_canvas *canvas, size_t x, size_t y, size_t scale,
+                         uint32_t colour, const char *text);
+void mxv_png_canvas_text_up(struct mxv_png_canvas *canvas, size_t x, size_t y, size_t scale,
+                            uint32_t colour, const char *text);
+size_t mxv_png_text_width(const char *text, size_t scale);
 
 // Writes the picture as an 8-bit RGB PNG, all or nothing.
-enum mxv_status png_canvas_write(const struct png_canvas *canvas, const char *path, char *message,
-                                 size_t message_size);
+enum mxv_status mxv_png_canvas_write(const struct mxv_png_canvas *canvas, const char *path,
+                                     char *message, size_t message_size);
 
 #endif

@@ -16,7 +16,7 @@
 
 #include <png.h>
 
-static enum mxv_status encode(const struct png_canvas *canvas, uint8_t **bytes, size_t *length,
+static enum mxv_status encode(const struct mxv_png_canvas *canvas, uint8_t **bytes, size_t *length,
                               const struct mxv_file_report *report)
 {
     png_image image;
@@ -54,8 +54,8 @@ static enum mxv_status store(const char *path, const uint8_t *bytes, size_t leng
     return mxv_file_output_commit(&output, report);
 }
 
-enum mxv_status png_canvas_write(const struct png_canvas *canvas, const char *path, char *message,
-                                 size_t message_size)
+enum mxv_status mxv_png_canvas_write(const struct mxv_png_canvas *canvas, const char *path,
+                                     char *message, size_t message_size)
 {
     struct mxv_file_report report = {path, message, message_size};
     uint8_t *bytes = NULL;

@@ -6,7 +6,7 @@
 // tests/unit/test_map_png.c fails if a glyph is missing or two are alike.
 #include "png_canvas.h"
 
-static const unsigned char glyphs[95][PNG_GLYPH_ROWS] = {
+static const unsigned char glyphs[95][MXV_PNG_GLYPH_ROWS] = {
     // clang-format off
     {0, 0, 0, 0, 0, 0, 0, 0, 0}, // space
     {4, 4, 4, 4, 4, 0, 4, 0, 0}, // !
@@ -106,7 +106,7 @@ static const unsigned char glyphs[95][PNG_GLYPH_ROWS] = {
     // clang-format on
 };
 
-const unsigned char *png_glyph(char character)
+const unsigned char *mxv_png_glyph(char character)
 {
     unsigned index = (unsigned char)character - 32u;
     return glyphs[index < 95 ? index : '?' - 32];

@@ -14,7 +14,6 @@
 // tests/unit/test_tensor_file_npy.c and test_tensor_file_safetensors.c fail if this is wrong.
 #include "tensor_file_store.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -224,7 +223,8 @@ static enum mxv_status read_words(const struct mxv_file_source *source,
 {
     size_t bytes;
     enum mxv_status status = mxv_stored_bytes(stored->bits, stored->rank, stored->shape, &bytes);
-    assert(status == MXV_OK);
+    if (status != MXV_OK)
+        return mxv_file_fail(report, MXV_ERR_INTERNAL, "shape was not checked before reading");
     if (!(*words = allocate(bytes, report)))
         return MXV_ERR_MEMORY;
     status = mxv_file_source_read(source, stored->offset, *words, bytes, report);

@@ -22,8 +22,8 @@ enum { DEFAULT_ROWS = 48, MIN_COLUMNS = 20, LEVELS = 10 };
 struct drawing {
     const struct mxv_map *map;
     const struct mxv_map_terminal *terminal;
-    struct map_scale scale;
-    struct terminal_text text;
+    struct mxv_map_scale scale;
+    struct mxv_text text;
     size_t number_width; // of row labels
     size_t cell_width;   // characters: 1, with routes 2, or 3 with a blank where there is room
 };
@@ -57,7 +57,7 @@ static unsigned palette_index(uint32_t colour)
 
 static int level_digit(const struct drawing *d, double value)
 {
-    int level = (int)(map_scale_level(&d->scale, value) * LEVELS);
+    int level = (int)(mxv_map_scale_level(&d->scale, value) * LEVELS);
     return level < LEVELS ? level : LEVELS - 1;
 }
 
@@ -73,16 +73,16 @@ static char level_character(const struct drawing *d, double value)
 static uint32_t value_colour(const struct drawing *d, double value)
 {
     if (isnan(value))
-        return MAP_EMPTY_COLOUR;
+        return MXV_MAP_EMPTY_COLOUR;
     if (isinf(value))
-        return MAP_BROKEN_COLOUR;
-    return value == 0 ? MAP_ZERO_COLOUR : mxv_map_colour(map_scale_level(&d->scale, value));
+        return MXV_MAP_BROKEN_COLOUR;
+    return value == 0 ? MXV_MAP_ZERO_COLOUR : mxv_map_colour(mxv_map_scale_level(&d->scale, value));
 }
 
 static void add_coloured(struct drawing *d, uint32_t colour, const char *content)
 {
-    terminal_text_add(&d->text, "\033[38;5;%u;48;5;%um%s\033[0m", map_ink_on(colour) ? 231u : 16u,
-                      palette_index(colour), content);
+    mxv_text_add(&d->text, "\033[38;5;%u;48;5;%um%s\033[0m", mxv_map_ink_on(colour) ? 231u : 16u,
+                 palette_index(colour), content);
 }
 
 static void add_cell(struct drawing *d, size_t row, size_t col)
@@ -98,7 +98,7 @@ static void add_cell(struct drawing *d, size_t row, size_t col)
     if (d->terminal->colour)
         add_coloured(d, value_colour(d, value), content);
     else
-        terminal_text_add(&d->text, "%*s", (int)d->cell_width, content);
+        mxv_text_add(&d->text, "%*s", (int)d->cell_width, content);
 }
 
 static void add_half_blocks(struct drawing *d, size_t row, size_t col)
@@ -106,12 +106,12 @@ static void add_half_blocks(struct drawing *d, size_t row, size_t col)
     const struct mxv_map *map = d->map;
     uint32_t upper = value_colour(d, map->values[row * map->cols + col]);
     if (row + 1 == map->rows) {
-        terminal_text_add(&d->text, "\033[38;5;%um\u2580\033[0m", palette_index(upper));
+        mxv_text_add(&d->text, "\033[38;5;%um\u2580\033[0m", palette_index(upper));
         return;
     }
     uint32_t lower = value_colour(d, map->values[(row + 1) * map->cols + col]);
-    terminal_text_add(&d->text, "\033[38;5;%u;48;5;%um\u2580\033[0m", palette_index(upper),
-                      palette_index(lower));
+    mxv_text_add(&d->text, "\033[38;5;%u;48;5;%um\u2580\033[0m", palette_index(upper),
+                 palette_index(lower));
 }
 
 // The tokens at the top, each above the cell it begins.
@@ -120,19 +120,19 @@ static void add_head(struct drawing *d)
     const struct mxv_map_axis *axis = &d->map->across;
     size_t width = digits(axis->origin + axis->extent) + 1;
     size_t fits = d->map->cols * d->cell_width / width;
-    size_t stride = map_axis_stride(d->map->cols, (fits > 0 ? fits : 1) + 1);
-    terminal_text_add(&d->text, "%*s  %s\n", (int)d->number_width, "", axis->label);
-    terminal_text_add(&d->text, "%*s  ", (int)d->number_width, "");
+    size_t stride = mxv_map_axis_stride(d->map->cols, (fits > 0 ? fits : 1) + 1);
+    mxv_text_add(&d->text, "%*s  %s\n", (int)d->number_width, "", axis->label);
+    mxv_text_add(&d->text, "%*s  ", (int)d->number_width, "");
     size_t column = 0;
     for (size_t i = 0; i < d->map->cols; i += stride) {
         size_t place = i * d->cell_width + d->cell_width / 3;
         if (place + width > d->map->cols * d->cell_width && i > 0)
             break;
         size_t number = axis->origin + i * axis->step;
-        terminal_text_add(&d->text, "%*s%zu", (int)(place - column), "", number);
+        mxv_text_add(&d->text, "%*s%zu", (int)(place - column), "", number);
         column = place + digits(number);
     }
-    terminal_text_add(&d->text, "\n");
+    mxv_text_add(&d->text, "\n");
 }
 
 static void add_rows(struct drawing *d, bool half_blocks)
@@ -140,70 +140,68 @@ static void add_rows(struct drawing *d, bool half_blocks)
     const struct mxv_map_axis *axis = &d->map->down;
     size_t label_length = strlen(axis->label);
     if (label_length > d->number_width)
-        terminal_text_add(&d->text, "%s\n", axis->label);
+        mxv_text_add(&d->text, "%s\n", axis->label);
     for (size_t row = 0; row < d->map->rows; row += half_blocks ? 2 : 1) {
-        terminal_text_add(&d->text, "%*zu  ", (int)d->number_width,
-                          axis->origin + row * axis->step);
+        mxv_text_add(&d->text, "%*zu  ", (int)d->number_width, axis->origin + row * axis->step);
         for (size_t col = 0; col < d->map->cols; col++) {
             if (half_blocks)
                 add_half_blocks(d, row, col);
             else
                 add_cell(d, row, col);
         }
-        terminal_text_add(&d->text, "\n");
+        mxv_text_add(&d->text, "\n");
     }
 }
 
 static void add_scale_legend(struct drawing *d)
 {
-    terminal_text_add(&d->text, "%s: ", d->map->unit);
+    mxv_text_add(&d->text, "%s: ", d->map->unit);
     for (int i = 0; i < LEVELS; i++) {
         const char digit[] = {(char)('0' + i), '\0'};
         if (d->terminal->colour)
             add_coloured(d, mxv_map_colour((i + 0.5) / LEVELS), digit);
         else
-            terminal_text_add(&d->text, "%s", digit);
+            mxv_text_add(&d->text, "%s", digit);
     }
     char low[32], high[32];
-    map_number_print(d->scale.low, low, sizeof low);
-    map_number_print(d->scale.high, high, sizeof high);
-    terminal_text_add(&d->text, " from %s to %s%s", low, high,
-                      d->scale.logarithmic ? " (log)" : "");
+    mxv_map_number_print(d->scale.low, low, sizeof low);
+    mxv_map_number_print(d->scale.high, high, sizeof high);
+    mxv_text_add(&d->text, " from %s to %s%s", low, high, d->scale.logarithmic ? " (log)" : "");
     static const struct {
         double value;
         const char *sign, *text;
     } special[] = {{0, ".", "exact"}, {INFINITY, "!", "NaN/Inf"}, {NAN, "-", "not computed"}};
     for (size_t i = 0; i < sizeof special / sizeof *special; i++) {
-        terminal_text_add(&d->text, "  ");
+        mxv_text_add(&d->text, "  ");
         if (d->terminal->colour)
             add_coloured(d, value_colour(d, special[i].value), special[i].sign);
         else
-            terminal_text_add(&d->text, "%s", special[i].sign);
-        terminal_text_add(&d->text, " %s", special[i].text);
+            mxv_text_add(&d->text, "%s", special[i].sign);
+        mxv_text_add(&d->text, " %s", special[i].text);
     }
-    terminal_text_add(&d->text, "\n");
+    mxv_text_add(&d->text, "\n");
 }
 
 static void add_legend(struct drawing *d, const struct mxv_map *original)
 {
     char line[MXV_MAP_TITLE_SIZE + 160];
     unsigned routes[MXV_ROUTE_COUNT + 1];
-    size_t count = map_routes_present(d->map, routes);
+    size_t count = mxv_map_routes_present(d->map, routes);
     add_scale_legend(d);
     for (size_t i = 0; i < count; i++)
-        terminal_text_add(&d->text, "%s%c %s%s", i == 0 ? "routes: " : "  ",
-                          mxv_map_route_letter(routes[i]), map_route_name(routes[i]),
-                          i + 1 == count ? "\n" : "");
-    map_worst_line(original, line, sizeof line);
-    terminal_text_add(&d->text, "%s\n", line);
-    map_count_line(original, line, sizeof line);
-    terminal_text_add(&d->text, "%s; one character cell: %zu x %zu\n", line, d->map->down.step,
-                      d->map->across.step);
+        mxv_text_add(&d->text, "%s%c %s%s", i == 0 ? "routes: " : "  ",
+                     mxv_map_route_letter(routes[i]), mxv_map_route_name(routes[i]),
+                     i + 1 == count ? "\n" : "");
+    mxv_map_worst_line(original, line, sizeof line);
+    mxv_text_add(&d->text, "%s\n", line);
+    mxv_map_count_line(original, line, sizeof line);
+    mxv_text_add(&d->text, "%s; one character cell: %zu x %zu\n", line, d->map->down.step,
+                 d->map->across.step);
 }
 
 char *mxv_map_text(const struct mxv_map *map, const struct mxv_map_terminal *terminal)
 {
-    struct drawing d = {.terminal = terminal, .scale = map_scale_for(map)};
+    struct drawing d = {.terminal = terminal, .scale = mxv_map_scale_for(map)};
     bool half_blocks = terminal->colour && terminal->unicode && !map->routes;
     size_t columns = terminal->columns > MIN_COLUMNS ? terminal->columns : MIN_COLUMNS;
     size_t rows = terminal->rows ? terminal->rows : DEFAULT_ROWS;
@@ -217,12 +215,12 @@ char *mxv_map_text(const struct mxv_map *map, const struct mxv_map_terminal *ter
     if (map->routes && !terminal->colour && reduced.cols * 3 <= room)
         d.cell_width = 3;
     if (map->title[0])
-        terminal_text_add(&d.text, "%s\n", map->title);
+        mxv_text_add(&d.text, "%s\n", map->title);
     if (map->subtitle[0])
-        terminal_text_add(&d.text, "%s\n", map->subtitle);
+        mxv_text_add(&d.text, "%s\n", map->subtitle);
     add_head(&d);
     add_rows(&d, half_blocks);
     add_legend(&d, map);
     mxv_map_free(&reduced);
-    return terminal_text_take(&d.text);
+    return mxv_text_take(&d.text);
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool make_room(struct terminal_text *text, size_t more)
+static bool make_room(struct mxv_text *text, size_t more)
 {
     if (text->length + more < text->capacity)
         return true;
@@ -25,7 +25,7 @@ static bool make_room(struct terminal_text *text, size_t more)
     return true;
 }
 
-void terminal_text_add(struct terminal_text *text, const char *format, ...)
+void mxv_text_add(struct mxv_text *text, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -39,7 +39,7 @@ void terminal_text_add(struct terminal_text *text, const char *format, ...)
     text->length += (size_t)length;
 }
 
-char *terminal_text_take(struct terminal_text *text)
+char *mxv_text_take(struct mxv_text *text)
 {
     char *bytes = text->out_of_memory ? NULL : text->bytes;
     if (text->out_of_memory)

@@ -8,15 +8,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct terminal_text {
+struct mxv_text {
     char *bytes; // NUL-terminated once something was added
     size_t length, capacity;
     bool out_of_memory;
 };
 
-void terminal_text_add(struct terminal_text *text, const char *format, ...)
+void mxv_text_add(struct mxv_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 // The text, to be released with free(); NULL (and nothing to release) when memory ran out.
-char *terminal_text_take(struct terminal_text *text);
+char *mxv_text_take(struct mxv_text *text);
 
 #endif

@@ -7,9 +7,6 @@
 
 #include <mxverify/tiers.h>
 
-// Sets a CHOICE or FLAG field.
-void tiers_set_choice(struct mxv_case *c, enum mxv_case_field field, unsigned value);
-
 // A list of cases that grows; false when memory ends.
 struct case_list {
     struct mxv_case *cases;

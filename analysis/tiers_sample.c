@@ -5,10 +5,10 @@
 // Philox words at counter (n, index, kernel), key seed. Each option is uniform over what the kernel
 // offers together with the options drawn before it; fields without effect stay at their defaults, so
 // every case passes mxv_case_check. Lengths come from the edges of tiles and blocks. A shape above the
-// drawn budget is halved until it fits; the budget is log-uniform, so small cases are frequent.
+// drawn budget is halved until it fits; budgets are about log-uniform, so small cases are frequent.
 // tests/unit/test_tiers.c fails if this is wrong (2,000 cases: none refused, coverage complete).
-#include "tiers_internal.h"
-#include <math.h>
+#include "case_internal.h"
+#include <mxverify/tiers.h>
 
 struct sampler {
     uint64_t seed, index;
@@ -44,23 +44,27 @@ static void draw_choice(struct sampler *s, struct mxv_case *c, enum mxv_case_fie
         if (mxv_case_value_allowed(c->kernel, field, v))
             values[n++] = v;
     if (n > 0)
-        tiers_set_choice(c, field, values[below(s, n)]);
+        case_store_choice(c, field, values[below(s, n)]);
 }
 
-static size_t draw_length(struct sampler *s)
+// Around the edges of blocks and tiles, one in six a multiple of the case's own tile.
+static size_t draw_length(struct sampler *s, size_t tile)
 {
     static const size_t edges[] = {1,  2,  3,   15,  16,  17,  31,  32,  33,  63,  64, 65,
                                    95, 96, 127, 128, 129, 191, 192, 193, 255, 256, 257};
     static const size_t longer[] = {319, 320, 321, 383, 384, 385, 511, 512, 513, 640};
     if (once_in(s, 12))
         return PICK(s, longer);
+    if (once_in(s, 6))
+        return tile * (1 + below(s, 4));
     return once_in(s, 3) ? 1 + below(s, 300) : PICK(s, edges);
 }
 
-static void draw_lengths(struct sampler *s, bool equal, size_t *lq, size_t *lk)
+static void draw_lengths(struct sampler *s, const struct mxv_case *c, bool equal, size_t *lq,
+                         size_t *lk)
 {
-    *lq = draw_length(s);
-    *lk = equal || once_in(s, 3) ? *lq : draw_length(s);
+    *lq = draw_length(s, c->tile.m);
+    *lk = equal || once_in(s, 3) ? *lq : draw_length(s, c->tile.n);
 }
 
 static void draw_seqs(struct sampler *s, struct mxv_case *c, bool equal)
@@ -69,7 +73,7 @@ static void draw_seqs(struct sampler *s, struct mxv_case *c, bool equal)
     c->batch = c->lq = c->lk = 0;
     for (size_t i = 0; i < c->seqs.count; i++) {
         size_t lq, lk;
-        draw_lengths(s, equal, &lq, &lk);
+        draw_lengths(s, c, equal, &lq, &lk);
         uint32_t empty = i ? below(s, 5) : 4; // the first sequence has queries and keys
         c->seqs.at[i].lq = empty == 0 || (equal && empty == 1) ? 0 : (uint32_t)lq;
         c->seqs.at[i].lk = empty <= 1 ? 0 : (uint32_t)lk;
@@ -135,8 +139,8 @@ static void draw_shape(struct sampler *s, struct mxv_case *c, uint64_t scores)
 {
     static const unsigned short dims[] = {32, 32, 32, 64, 64, 64, 64, 96, 128, 128, 256};
     bool released = c->kernel == MXV_KERNEL_DMA_RELEASED;
-    // Log-uniform: budget = scores / 2^(0..5), one of eight steps.
-    uint64_t budget = (uint64_t)((double)scores * pow(0.5, (double)below(s, 8) * 5 / 7));
+    static const unsigned char divisors[] = {1, 2, 3, 5, 8, 13, 20, 32};
+    uint64_t budget = scores / PICK(s, divisors);
     if (!released)
         c->d = PICK(s, dims);
     draw_heads(s, c);
@@ -144,23 +148,24 @@ static void draw_shape(struct sampler *s, struct mxv_case *c, uint64_t scores)
         draw_seqs(s, c, released);
     } else {
         c->batch = once_in(s, 6) ? 2 + below(s, 2) : 1;
-        draw_lengths(s, released, &c->lq, &c->lk);
+        draw_lengths(s, c, released, &c->lq, &c->lk);
         if (!released && once_in(s, 60))
             c->lk = 0;
     }
-    while (tile_scores(c) > budget && shrink(c)) {
+    while (tile_scores(c) * c->d > budget * 64 && shrink(c)) {
     }
 }
 
 static void draw_tile(struct sampler *s, struct mxv_case *c)
 {
     static const struct mxv_case_tile common[] = {{128, 128}, {128, 64}, {64, 64}, {64, 128}};
-    if (once_in(s, 3)) {
+    uint32_t kind = below(s, 3); // common, small, any
+    if (kind == 0) {
         c->tile = PICK(s, common);
         return;
     }
-    c->tile.m = 16 * (1 + below(s, 16));
-    c->tile.n = 32 * (1 + below(s, 8));
+    c->tile.m = 16 * (1 + below(s, kind == 1 ? 4 : 16));
+    c->tile.n = 32 * (1 + below(s, kind == 1 ? 2 : 8));
 }
 
 static void draw_window(struct sampler *s, struct mxv_case *c)

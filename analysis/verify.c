@@ -142,7 +142,7 @@ static int head_verify(struct verification *v, struct head_result *h)
         h->differs = true;
         h->where.kind = MXV_TAPS_WORDS;
         h->where.key =
-            (struct mxv_tap_key){MXV_STAGE_OUT, MXV_ROUTE_SKIP, h->sequence, h->head, 0, 0};
+            (struct mxv_tap_key){MXV_STAGE_OUT, MXV_ROUTE_F16, h->sequence, h->head, 0, 0};
     }
     return v->options->truth ? verify_truth(v, h) : MXV_OK;
 }
@@ -233,7 +233,7 @@ static void judge_oracle(struct verification *v, const struct head_result *h,
         return;
     out->verdict = MXV_VERDICT_ORACLE_ERROR;
     out->first.key =
-        (struct mxv_tap_key){MXV_STAGE_OUT, MXV_ROUTE_SKIP, h->sequence, h->head, 0, 0};
+        (struct mxv_tap_key){MXV_STAGE_OUT, MXV_ROUTE_F16, h->sequence, h->head, 0, 0};
     snprintf(out->reason, sizeof out->reason,
              "emulation and truth disagree at out, sequence %zu head %zu row %zu: %.3g times the "
              "bound on compute error; one of the two oracles is wrong",

@@ -6,7 +6,7 @@
 //
 // Computed: c6 = e4m3(b * 256 / g), c4 = e4m3(b * 384 / g), codes of the exact quotients
 // x * 1536 / (g * c), clamped to 6; then c4 iff its error is smaller. Everything is exact: with
-// d = x * 1536 - code * c * g an integer multiple of 2^-159 below 2^141, |d|, its square and sums
+// d = x * 1536 - code * c * g an integer multiple of 2^-162 below 2^141, |d|, its square and sums
 // of 16 of these fit 640-bit integers. The published code does this in binary32 and does not clamp.
 // A NaN element adds no error. tests/unit/test_nvfp4.c fails if this file is wrong.
 #include <mxverify/block.h>
@@ -14,7 +14,7 @@
 #include "nvfp4.h"
 
 #define LIMBS     20
-#define UNIT_EXP  (-159)
+#define UNIT_EXP  (-162)
 #define WORD_256  UINT32_C(0x43800000)
 #define WORD_384  UINT32_C(0x43C00000)
 #define WORD_1536 UINT32_C(0x44C00000)

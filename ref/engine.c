@@ -274,9 +274,9 @@ int mxv_engine_head(const struct mxv_attention *a, size_t sequence, size_t index
         operands_tap(&h);
         for (size_t i = 0; i * a->tile_m < h.lq; i++)
             query_tile(&h, &t, i, out, rows);
-        tap(&h, MXV_STAGE_OUT, MXV_ROUTE_SKIP, 0, 0, h.lq, a->d, out);
+        tap(&h, MXV_STAGE_OUT, MXV_ROUTE_F16, 0, 0, h.lq, a->d, out);
         if (a->lse != MXV_LSE_NONE && rows)
-            tap(&h, MXV_STAGE_LSE, MXV_ROUTE_SKIP, 0, 0, h.lq, 1, rows);
+            tap(&h, MXV_STAGE_LSE, MXV_ROUTE_F16, 0, 0, h.lq, 1, rows);
         if (rows != lse)
             free(rows);
         tile_release(&t);

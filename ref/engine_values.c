@@ -84,11 +84,12 @@ static void fp8_values(struct head *h)
 static void transpose_values(struct head *h)
 {
     size_t d = h->a->d, bn = h->a->tile_n;
-    uint32_t *column = h->v_codes;
+    bool tf32 = h->recipe.pv_kind == PV_TF32; // the unit then reads binary32 words
     for (size_t n = 0; n < h->lk; n++)
         for (size_t c = 0; c < d; c++) {
             struct mxv_operand *o = &h->vt[((n / bn) * d + c) * bn + n % bn];
-            mxv_mma_decode_b(h->recipe.pv, &column[n * d + c], 1, o);
+            uint32_t word = tf32 ? word_of(h->v[n * d + c]) : h->v_codes[n * d + c];
+            mxv_mma_decode_b(h->recipe.pv, &word, 1, o);
         }
 }
 
@@ -110,9 +111,8 @@ int values_prepare(struct head *h)
         fp8_values(h);
     else if (scaled)
         cache_values(h);
-    enum mxv_element stored = h->recipe.pv_kind == PV_TF32 ? MXV_F32 : a->vt;
     for (size_t i = 0; i < n; i++)
-        h->v_codes[i] = code_of(stored, h->v[i]);
+        h->v_codes[i] = code_of(a->vt, h->v[i]);
     // padding must decode as a zero of the unit, whatever its representation
     uint32_t zero = 0;
     for (size_t i = 0; i < h->key_tiles * d * a->tile_n; i++)
@@ -157,7 +157,7 @@ static void tap_side(const struct head *h, const struct operand_side *side, enum
 {
     bool channel = side->sigma && side == &h->k && h->a->dual == MXV_DUAL_CHANNEL;
     if (side->sigma)
-        tap_floats(h, sigma, MXV_ROUTE_SKIP, channel ? 1 : side->rows, channel ? h->a->d : 1,
+        tap_floats(h, sigma, MXV_ROUTE_F16, channel ? 1 : side->rows, channel ? h->a->d : 1,
                    side->sigma);
     for (unsigned route = 0; route < MXV_ROUTE_COUNT; route++) {
         const struct operand_copy *copy = &side->copy[route];
@@ -178,9 +178,9 @@ void operands_tap(const struct head *h)
     tap_side(h, &h->q, MXV_STAGE_Q_SIGMA, MXV_STAGE_Q_SCALE, MXV_STAGE_Q_CODE);
     tap_side(h, &h->k, MXV_STAGE_K_SIGMA, MXV_STAGE_K_SCALE, MXV_STAGE_K_CODE);
     if (h->v_scales)
-        tap_floats(h, MXV_STAGE_V_SCALE, MXV_ROUTE_SKIP, h->a->vt == MXV_E4M3 ? 1 : h->lk, 1,
+        tap_floats(h, MXV_STAGE_V_SCALE, MXV_ROUTE_F16, h->a->vt == MXV_E4M3 ? 1 : h->lk, 1,
                    h->v_scales);
-    tap_words(h, MXV_STAGE_V_CODE, MXV_ROUTE_SKIP, h->lk, h->a->d, h->v_codes);
+    tap_words(h, MXV_STAGE_V_CODE, MXV_ROUTE_F16, h->lk, h->a->d, h->v_codes);
 }
 
 static double copy_scale(const struct head *h, const struct operand_copy *copy,

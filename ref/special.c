@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// PTX special functions and division as ptxas (CUDA 13.0, sm_80 to sm_120) builds them round the
-// bare unit: scalings by powers of two before and after, in ordinary binary32 multiplies and adds
-// to nearest even on the host (no contraction; compile with -ffp-contract=off). PTX leaves all of
-// this open. div.full was compared with an H200 on 2^32 random pairs; the scalings of ex2, rcp and
-// lg2 without .ftz were read in disassembly; that of rsqrt is the analogous one (x * 2^24, result *
-// 2^12). FTZ multiplies flush a result that is subnormal after rounding.
+// PTX special functions and division as ptxas (CUDA 13.0) builds them round the bare unit: scalings
+// by powers of two before and after, in ordinary binary32 multiplies and adds to nearest even on
+// the host (no contraction; compile with -ffp-contract=off). PTX leaves all of this open. Compared
+// with an H200 without a difference: ex2, rcp, rsqrt and lg2, with and without .ftz, on all 2^32
+// inputs; div.full, div.full.ftz, div.approx and div.full with a following add on 2^30 tuples each,
+// range ends and specials included. FTZ multiplies flush a result that is subnormal after rounding.
 // unit.special holds the cases at both ends of every scaling.
 #include "special_unit.h"
 

@@ -7,7 +7,8 @@
 // CuTe sources for sm_100). t = x + 1.5 * 2^23 rounded toward minus infinity, f = x - (t - 1.5 *
 // 2^23) in [0, 1), Horner in fused multiply-adds, and the low bits of t added to the exponent field
 // of p as integers. Each operation is correctly rounded binary32, so the word is determined.
-// Meaningful for x < 128; above, the integer addition wraps as it does on the GPU.
+// Meaningful for x < 128; above, the integer addition wraps as it does on the GPU. The same five
+// operations on an H200 give the same words for all 2^32 inputs.
 //
 // Correctly rounded: MPFR's exp2 is correctly rounded to 24 bits, and mpfr_subnormalize turns that
 // into the correctly rounded subnormal by its ternary value. unit.special checks both.

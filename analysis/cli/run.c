@@ -296,7 +296,7 @@ int cli_run(int argc, char **argv)
                                         .seed = c.seed,
                                         .count = c.count,
                                         .with_real = c.with_real,
-                                        .real_dir = c.real_dir};
+                                        .real_dir = run_real_folder(c.real_dir)};
         if (open_ended && c.time_budget == 0)
             c.time_budget = 30;
         if (mxv_tier_open(&tier, &source.tier, message, sizeof message) != MXV_OK)

@@ -47,6 +47,9 @@ struct run_totals {
     struct mxv_coverage coverage;
 };
 
+// Folder of the captured activations: the given one, else the first of data/real/... below the
+// current folder, the source folder and the installed data that holds them.
+const char *run_real_folder(const char *given);
 void run_config_defaults(struct run_config *config);
 // Makes the folder and its parents; 0, or an exit status after a message.
 int run_make_folder(const char *path);

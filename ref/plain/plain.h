@@ -43,7 +43,7 @@ struct plain_head {
     enum mxv_element t16;         // 16-bit type of q and k
     float c;                      // binary32 of softmax scale times log2 e
     struct plain_side q, k;
-    float *v;           // [lk][d] as decoded from v_code, times v_scale for E4M3 not applied
+    float *v;           // [lk][d]; once v_code is made, its values (without v_scale)
     uint32_t *v_code;   // [lk][d]
     float *v_row_scale; // [lk], INT8 cache
     float v_scale;      // E4M3

@@ -126,8 +126,7 @@ static void check_empty_rows(struct plain_case *t)
             for (size_t c = 0; c < t->a.d; c++)
                 assert_int_equal(t->out[r * t->a.d + c],
                                  empty == MXV_EMPTY_ZERO ? 0 : MXV_NAN_WORD);
-        assert_int_equal(t->lse[31],
-                         empty == MXV_EMPTY_ZERO ? case_word(-INFINITY) : MXV_NAN_WORD);
+        assert_int_equal(t->lse[31], empty == MXV_EMPTY_ZERO ? case_word(-INFINITY) : MXV_NAN_WORD);
         assert_float_equal(case_out(t, 32, 1), t->v[1], 0.0f);
         assert_float_equal(case_out(t, 33, 1), mean_of_v(t, 0, 2, 1), 0.0f);
         assert_float_equal(case_out(t, 39, 1), mean_of_v(t, 0, 8, 1), 0.0f);

@@ -108,7 +108,8 @@ static void divisor_follows_the_mode(void **state)
     }
 }
 
-// K channel 3 has amax 32: sigma 4; K becomes 8 there, Q is multiplied by 4; the score is unchanged.
+// K channel 3 has amax 32: sigma 4; K becomes 8 there, Q is multiplied by 4; the score is
+// unchanged.
 static void channel_scales_go_into_q(void **state)
 {
     (void)state;

@@ -86,7 +86,8 @@ static void f16_route_is_exact(void **state)
         }
 }
 
-// amax / 6 is a power of two here, and mode low with mxfp4 divides by 6: sigma takes it out exactly.
+// amax / 6 is a power of two here, and mode low with mxfp4 divides by 6: sigma takes it out
+// exactly.
 static void second_level_comes_back(void **state)
 {
     (void)state;
@@ -167,9 +168,9 @@ static void special_values_reach_the_score(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(block_routes_are_exact),     cmocka_unit_test(f16_route_is_exact),
-        cmocka_unit_test(second_level_comes_back),    cmocka_unit_test(int8_route_is_exact),
-        cmocka_unit_test(core_route_is_exact),        cmocka_unit_test(special_values_reach_the_score),
+        cmocka_unit_test(block_routes_are_exact),  cmocka_unit_test(f16_route_is_exact),
+        cmocka_unit_test(second_level_comes_back), cmocka_unit_test(int8_route_is_exact),
+        cmocka_unit_test(core_route_is_exact),     cmocka_unit_test(special_values_reach_the_score),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

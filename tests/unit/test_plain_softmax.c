@@ -214,14 +214,10 @@ static void output_types(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lanes_of_the_row_sum),
-        cmocka_unit_test(sum_takes_unrounded_weights),
-        cmocka_unit_test(rescale_waits_for_tau),
-        cmocka_unit_test(descending_order),
-        cmocka_unit_test(argument_is_fused),
-        cmocka_unit_test(exp_policies),
-        cmocka_unit_test(subnormal_weights),
-        cmocka_unit_test(nan_and_infinite_scores),
+        cmocka_unit_test(lanes_of_the_row_sum),  cmocka_unit_test(sum_takes_unrounded_weights),
+        cmocka_unit_test(rescale_waits_for_tau), cmocka_unit_test(descending_order),
+        cmocka_unit_test(argument_is_fused),     cmocka_unit_test(exp_policies),
+        cmocka_unit_test(subnormal_weights),     cmocka_unit_test(nan_and_infinite_scores),
         cmocka_unit_test(output_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,8 +16,7 @@ static void draw(struct plain_case *t, size_t tiles_k, char *picture)
         picture[i * (tiles_k + 1) + tiles_k] = i + 1 < tiles_q ? '/' : 0;
     for (size_t n = 0; n < t->taps; n++)
         if (t->tap[n].stage == MXV_STAGE_SCORE)
-            picture[t->tap[n].tile_q * (tiles_k + 1) + t->tap[n].tile_k] =
-                letters[t->tap[n].route];
+            picture[t->tap[n].tile_q * (tiles_k + 1) + t->tap[n].tile_k] = letters[t->tap[n].route];
 }
 
 static void expect(struct plain_case *t, size_t tiles_k, const char *wanted)
@@ -170,12 +169,12 @@ static void zones_plan(void **state)
     begin(&t, MXV_KERNEL_DMA, 160, 160);
     t.a.plan = MXV_PLAN_ZONES;
     t.a.sink = 0;
-    t.a.core_share = 0.3; // w1 = 1
+    t.a.core_share = 0.3;    // w1 = 1
     t.a.buffer_share = 0.25; // (9 - 5) / 15 = 0.267: w2 = 2
     expect(&t, 5, "c..../hc.../lhc../llhc./lllhc");
     t.a.buffer_share = 0.3; // w2 = 3
     expect(&t, 5, "c..../hc.../hhc../lhhc./llhhc");
-    t.a.core_share = 0.5; // w1 = 2
+    t.a.core_share = 0.5;   // w1 = 2
     t.a.buffer_share = 0.0; // w2 = 2
     t.a.sink = 1;
     expect(&t, 5, "c..../cc.../ccc../clcc./cllcc");

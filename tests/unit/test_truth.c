@@ -5,7 +5,6 @@
  * and weight maps, dots rounded to odd, and the time of a 256 x 256 head.
  */
 #include <math.h>
-#include <mpfr.h>
 #include <mxverify/truth.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -308,54 +307,6 @@ static void test_threads_and_lists(void **unused)
     }
 }
 
-/* Rounded to odd, then to binary32 by the host, equals the exact sum rounded to binary32 once. */
-static void test_dot_odd(void **unused)
-{
-    enum { N = 9 };
-    size_t odd = 0, exact = 0, subnormal = 0;
-    mpfr_t sum, term;
-    mpfr_init2(sum, 6500);
-    mpfr_init2(term, 200);
-    (void)unused;
-    for (int i = 0; i < 4000; i++) {
-        double a[N], b[N];
-        const int wide = i % 4, low = wide == 3 ? -126 : -3;
-        const double scale = ldexp(1, i % 5 - 2);
-        mpfr_set_zero(sum, 1);
-        for (size_t j = 0; j < N; j++) {
-            a[j] = ldexp((double)(int64_t)(draw() >> 40) - 0x1p23, low - (int)(draw() % 9) - 20);
-            b[j] = ldexp((double)(draw() % 16) - 8, wide ? -(int)(draw() % 60) : 0);
-            mpfr_set_d(term, a[j], MPFR_RNDN);
-            mpfr_mul_d(term, term, b[j], MPFR_RNDN);
-            mpfr_add(sum, sum, term, MPFR_RNDN);
-        }
-        mpfr_mul_d(sum, sum, scale, MPFR_RNDN);
-        const double got = mxv_truth_dot_odd(a, b, N, scale);
-        const float right = mpfr_get_flt(sum, MPFR_RNDN);
-        assert_true((float)got == right);
-        subnormal += right != 0 && fabsf(right) < 0x1p-126f;
-        if (mpfr_cmp_d(sum, got) == 0) {
-            exact++;
-            continue;
-        }
-        uint64_t word;
-        memcpy(&word, &got, sizeof word);
-        assert_true(word & 1);
-        assert_true(got == mpfr_get_d(sum, MPFR_RNDZ) || got == mpfr_get_d(sum, MPFR_RNDA));
-        odd++;
-    }
-    mpfr_clears(sum, term, (mpfr_ptr)0);
-    printf("dots: %zu exact in binary64, %zu rounded to odd, %zu subnormal in binary32\n", exact,
-           odd, subnormal);
-    assert_true(exact > 100 && odd > 100 && subnormal > 100);
-    const double huge[2] = {0x1p1000, 0x1p1000}, tiny[1] = {0x1p-600}, inf[1] = {INFINITY};
-    assert_true(mxv_truth_dot_odd(huge, huge, 2, -1) == -0x1.fffffffffffffp1023);
-    assert_true(mxv_truth_dot_odd(tiny, tiny, 1, 1) == 0x1p-1074);
-    assert_true(mxv_truth_dot_odd(inf, tiny, 1, -1) == -INFINITY);
-    assert_true(isnan(mxv_truth_dot_odd(inf, tiny, 1, 0)));
-    assert_true(mxv_truth_dot_odd(huge, huge, 0, 1) == 0);
-}
-
 static double seconds(void)
 {
     struct timespec t;
@@ -400,7 +351,7 @@ int main(void)
         cmocka_unit_test(test_closed_forms), cmocka_unit_test(test_special_values),
         cmocka_unit_test(test_empty_rows),   cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_maps),         cmocka_unit_test(test_threads_and_lists),
-        cmocka_unit_test(test_dot_odd),      cmocka_unit_test(test_time),
+        cmocka_unit_test(test_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,7 +64,7 @@ static unsigned route(const void *ctx, size_t row, size_t key)
     return in->route[row * MAX_K + key];
 }
 
-enum family { FP8, HALF, SINGLE, DOUBLE, SPREAD, CANCEL, INTEGER, TINY, FAMILIES };
+enum family { FP8, HALF, SINGLE, DOUBLE, SPREAD, CANCEL, INTEGER, TINY, CAPPED, FAMILIES };
 
 static double operand(enum family f)
 {
@@ -78,6 +78,8 @@ static double operand(enum family f)
         return value(24, -12, 1);
     case DOUBLE:
         return value(53, -20, 1);
+    case CAPPED:
+        return 0.5;
     case SPREAD:
         return value(24, -110, between(0, 3) ? 1 : 50);
     case INTEGER:
@@ -126,6 +128,8 @@ static void build(struct instance *in, enum family f)
         p->base = draw() % 4 ? 2 : 0;
         p->softcap = 0;
     }
+    if (f == CAPPED)
+        p->softcap = ldexp(1, between(10, 60));
     for (unsigned r = 0; r < p->routes; r++) {
         p->q[r] = in->q[r];
         p->k[r] = in->k[r];
@@ -134,6 +138,10 @@ static void build(struct instance *in, enum family f)
         for (size_t i = 0; i < p->lk * p->d; i++)
             in->k[r][i] = operand(f);
     }
+    if (f == CAPPED) /* scores next to each other, whose capped values are far above 1 */
+        for (size_t i = 0; i < p->lk * p->d; i++)
+            for (unsigned r = 0; r < p->routes; r++)
+                in->k[r][i] = 0x1p30 + (double)(draw() % 64) / 64;
     for (size_t i = 0; i < p->lk * p->dv; i++)
         in->v[i] = value_operand(f, in, i);
     if (draw() % 3)
@@ -268,8 +276,8 @@ static void run_problem(struct instance *in, enum family f, struct tally *t)
 
 static void test_random_problems(void **unused)
 {
-    static const char *const names[FAMILIES] = {"fp8",    "half",   "single",  "double",
-                                                "spread", "cancel", "integer", "tiny"};
+    static const char *const names[FAMILIES] = {"fp8",    "half",    "single", "double", "spread",
+                                                "cancel", "integer", "tiny",   "capped"};
     struct instance *in = malloc(sizeof *in);
     struct tally all = {0};
     (void)unused;

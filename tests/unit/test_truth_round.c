@@ -127,75 +127,43 @@ static const struct row PUBLIC_MERGES[] = {
  * a weight of e^-1e30 > 0, which settles the tie by its side. A zero sum of values at equal weights
  * is +0.
  */
-enum {
-    ONE = 0x3F800000,
-    ONE_UP = 0x3F800001,
-    TWO = 0x40000000,
-    FAR = 0xF149F2CA,
-    MINUS = 0xBF800000
-};
+#define ONE       0x3F800000u
+#define ONE_UP    0x3F800001u
+#define ONE_2UP   0x3F800002u
+#define TWO       0x40000000u
+#define MINUS     0xBF800000u
+#define MINUS_0   0x80000000u
+#define LN2       0x3F317218u
+#define FAR       0xF149F2CAu
+#define M5000     0xC59C4000u
+#define MOST      0x7F7FFFFFu
+#define PLUS_INF  0x7F800000u
+#define MINUS_INF 0xFF800000u
+#define NAN_WORD  0x7FFFFFFFu
 static const struct row REASONED_ROWS[] = {
-    {0,
-     4,
-     {0, 0, ONE, ONE},
-     {ONE, ONE_UP, ONE, ONE_UP},
-     {1, 1, 1, 1},
-     ONE,
-     0x4000D3AE,
-     "tie in two groups, base e"},
-    {2,
-     4,
-     {0, 0, 0x3F000000, 0x3F000000},
-     {ONE, ONE_UP, ONE, ONE_UP},
-     {1, 1, 1, 1},
-     ONE,
-     0,
-     "tie in two groups, base 2"},
-    {0, 2, {0, 0}, {ONE_UP, 0x3F800002}, {1, 1}, 0x3F800002, 0x3F317218, "tie to even above"},
-    {0, 3, {0, 0, FAR}, {ONE, ONE_UP, TWO}, {1, 1, 1}, ONE_UP, 0x3F317218, "tie pushed up, base e"},
-    {0, 3, {0, 0, FAR}, {ONE, ONE_UP, 0}, {1, 1, 1}, ONE, 0x3F317218, "tie pushed down, base e"},
+    {0, 2, {0, 0}, {ONE_UP, 0x3F800002}, {1, 1}, 0x3F800002, LN2, "tie to even above"},
+    {0, 3, {0, 0, FAR}, {ONE, ONE_UP, TWO}, {1, 1, 1}, ONE_UP, LN2, "tie pushed up, base e"},
+    {0, 3, {0, 0, FAR}, {ONE, ONE_UP, 0}, {1, 1, 1}, ONE, LN2, "tie pushed down, base e"},
     {2, 3, {0, 0, FAR}, {ONE, ONE_UP, TWO}, {1, 1, 1}, ONE_UP, ONE, "tie pushed up, base 2"},
-    {2, 3, {0, 0, FAR}, {ONE_UP, 0x3F800002, 0}, {1, 1, 1}, ONE_UP, ONE, "tie pushed down, base 2"},
-    {2,
-     4,
-     {0, 0, 0xC59C4000, 0xC59C4000},
-     {ONE, ONE_UP, ONE, ONE_UP},
-     {1, 1, 1, 1},
-     ONE,
-     ONE,
-     "tie in two groups 5000 apart, base 2"},
-    {0,
-     4,
-     {0, 0, 0x40400000, 0x40400000},
-     {ONE, MINUS, ONE, MINUS},
-     {1, 1, 1, 1},
-     0,
-     0x406F7CDF,
-     "exact zero"},
-    {0, 3, {0, 0, FAR}, {ONE, MINUS, ONE}, {1, 1, 1}, 0, 0x3F317218, "zero pushed up"},
-    {0, 3, {0, 0, FAR}, {ONE, MINUS, MINUS}, {1, 1, 1}, 0x80000000, 0x3F317218, "zero pushed down"},
+    {2, 3, {0, 0, FAR}, {ONE_UP, ONE_2UP, 0}, {1, 1, 1}, ONE_UP, ONE, "tie pushed down, base 2"},
+    {2, 4, {0, 0, M5000, M5000}, {ONE, ONE_UP, ONE, ONE_UP}, {1, 1, 1, 1}, ONE, ONE, "5000 apart"},
+    {0, 3, {0, 0, FAR}, {ONE, MINUS, ONE}, {1, 1, 1}, 0, LN2, "zero pushed up"},
+    {0, 3, {0, 0, FAR}, {ONE, MINUS, MINUS}, {1, 1, 1}, MINUS_0, LN2, "zero pushed down"},
     {2, 2, {MINUS, MINUS}, {ONE, ONE}, {1, 1}, ONE, 0, "LSE exactly 0"},
-    {0, 2, {0x80000000, FAR}, {ONE, TWO}, {1, 1}, ONE, 0, "LSE just above 0"},
+    {0, 2, {MINUS_0, FAR}, {ONE, TWO}, {1, 1}, ONE, 0, "LSE just above 0"},
     {2, 2, {ONE_UP, ONE_UP}, {ONE, ONE}, {1, 1}, ONE, TWO, "LSE tie 2 + 2^-23, even below"},
     {2, 2, {0x3F800003, 0x3F800003}, {ONE, ONE}, {1, 1}, ONE, 0x40000002, "LSE tie, even above"},
     {2, 3, {ONE_UP, ONE_UP, FAR}, {ONE, ONE, ONE}, {1, 1, 1}, ONE, 0x40000001, "LSE tie pushed up"},
-    {0,
-     2,
-     {0x7F7FFFFF, 0x7F7FFFFF},
-     {0x7F7FFFFF, 0x7F7FFFFF},
-     {1, 1},
-     0x7F7FFFFF,
-     0x7F7FFFFF,
-     "largest scores and values"},
-    {0, 2, {0, 0}, {1, 0}, {1, 1}, 0, 0x3F317218, "half the least subnormal is a tie to 0"},
-    {0, 2, {0, 0}, {1, 2}, {1, 1}, 2, 0x3F317218, "3/2 of the least subnormal is a tie to 2"},
-    {0, 2, {0x7F800000, 0}, {ONE, ONE}, {1, 1}, 0x7FFFFFFF, 0x7FFFFFFF, "score +Inf"},
-    {0, 2, {0x7FC00000, 0}, {ONE, ONE}, {1, 1}, 0x7FFFFFFF, 0x7FFFFFFF, "score NaN"},
+    {0, 2, {MOST, MOST}, {MOST, MOST}, {1, 1}, MOST, MOST, "largest scores and values"},
+    {0, 2, {0, 0}, {1, 0}, {1, 1}, 0, LN2, "half the least subnormal is a tie to 0"},
+    {0, 2, {0, 0}, {1, 2}, {1, 1}, 2, LN2, "3/2 of the least subnormal is a tie to 2"},
+    {0, 2, {PLUS_INF, 0}, {ONE, ONE}, {1, 1}, NAN_WORD, NAN_WORD, "score +Inf"},
+    {0, 2, {0x7FC00000, 0}, {ONE, ONE}, {1, 1}, NAN_WORD, NAN_WORD, "score NaN"},
     {0, 2, {0x7FC00000, 0}, {ONE, TWO}, {0, 1}, TWO, 0, "score NaN, masked"},
-    {0, 2, {0xFF800000, 0}, {0x7FC00000, TWO}, {1, 1}, TWO, 0, "v NaN at weight exactly 0"},
-    {0, 2, {0, FAR}, {ONE, 0x7F800000}, {1, 1}, 0x7F800000, 0, "v Inf at a tiny weight"},
-    {0, 2, {0, 0}, {0xFF800000, 0x7F800000}, {1, 1}, 0x7FFFFFFF, 0x3F317218, "v Inf - Inf"},
-    {2, 0, {0}, {0}, {0}, 0, 0xFF800000, "no keys"},
+    {0, 2, {MINUS_INF, 0}, {0x7FC00000, TWO}, {1, 1}, TWO, 0, "v NaN at weight exactly 0"},
+    {0, 2, {0, FAR}, {ONE, PLUS_INF}, {1, 1}, PLUS_INF, 0, "v Inf at a tiny weight"},
+    {0, 2, {0, 0}, {MINUS_INF, PLUS_INF}, {1, 1}, NAN_WORD, LN2, "v Inf - Inf"},
+    {2, 0, {0}, {0}, {0}, 0, MINUS_INF, "no keys"},
 };
 
 static void check(const struct row *r, bool merge)
@@ -214,15 +182,69 @@ static void check(const struct row *r, bool merge)
         fail_msg("%s: got %08X %08X, right is %08X %08X", r->what, out, lse, r->out, r->lse);
 }
 
-/* LSE words not written down above, from 1000 bits. */
-static void check_lse(const struct row *r)
+/* Rows whose words come from 1000 bits; lse = 1: but the output word is reasoned. */
+static const struct row DIRECT_ROWS[] = {
+    {0,
+     4,
+     {0, 0, ONE, ONE},
+     {ONE, ONE_UP, ONE, ONE_UP},
+     {1, 1, 1, 1},
+     ONE,
+     1,
+     "tie in two groups, base e"},
+    {2,
+     4,
+     {0, 0, 0x3F000000, 0x3F000000},
+     {ONE, ONE_UP, ONE, ONE_UP},
+     {1, 1, 1, 1},
+     ONE,
+     1,
+     "tie in two groups, base 2"},
+    /* weights 1 and 2: (1 - 2^-24 + 2 (1 + 2^-23)) / 3 = 1 + 2^-24, the mean of the other group */
+    {2,
+     4,
+     {0, ONE, 0x3F000000, 0x3F000000},
+     {0x3F7FFFFF, ONE_UP, ONE, ONE_UP},
+     {1, 1, 1, 1},
+     ONE,
+     1,
+     "tie in two groups, unequal weights, base 2"},
+    {0,
+     4,
+     {0, 0, 0x40400000, 0x40400000},
+     {ONE, MINUS, ONE, MINUS},
+     {1, 1, 1, 1},
+     0,
+     1,
+     "exact zero"},
+    {0,
+     3,
+     {0, 0, ONE},
+     {0x7F000000, 0xFF000000, 0x0D800000},
+     {1, 1, 1},
+     0,
+     0,
+     "2^-100 beside +-2^127"},
+    {2,
+     3,
+     {0, 0, 0x3F000000},
+     {0x7F000000, 0xFF000000, 3},
+     {1, 1, 1},
+     0,
+     0,
+     "subnormal beside +-2^127"},
+};
+
+static void check_direct(const struct row *r)
 {
     struct row copy = *r;
-    double q = 1, k[4], v[4] = {0};
+    double q = 1, k[4], v[4];
     mpfr_t lse, o;
     mpfr_inits2(BITS, lse, o, (mpfr_ptr)0);
-    for (size_t j = 0; j < r->n; j++)
+    for (size_t j = 0; j < r->n; j++) {
         k[j] = from_word(r->scores[j]);
+        v[j] = from_word(r->values[j]);
+    }
     const struct mxv_truth_problem p = {.lq = 1,
                                         .lk = r->n,
                                         .d = 1,
@@ -235,6 +257,8 @@ static void check_lse(const struct row *r)
                                         .base = r->base,
                                         .lse_base = r->base};
     assert_true(direct_attention(&p, 0, BITS, &o, lse));
+    if (!r->lse)
+        copy.out = to_word(mpfr_get_flt(o, MPFR_RNDN));
     copy.lse = to_word(mpfr_get_flt(lse, MPFR_RNDN));
     mpfr_clears(lse, o, (mpfr_ptr)0);
     check(&copy, false);
@@ -247,20 +271,18 @@ static void test_rows(void **unused)
         check(&PUBLIC_ROWS[i], false);
     for (size_t i = 0; i < sizeof PUBLIC_MERGES / sizeof *PUBLIC_MERGES; i++)
         check(&PUBLIC_MERGES[i], true);
-    for (size_t i = 0; i < sizeof REASONED_ROWS / sizeof *REASONED_ROWS; i++) {
-        if (i < 2 || i == 8)
-            check_lse(&REASONED_ROWS[i]);
-        else
-            check(&REASONED_ROWS[i], false);
-    }
-    printf("%zu public rows, %zu public merges, %zu reasoned rows\n",
+    for (size_t i = 0; i < sizeof REASONED_ROWS / sizeof *REASONED_ROWS; i++)
+        check(&REASONED_ROWS[i], false);
+    for (size_t i = 0; i < sizeof DIRECT_ROWS / sizeof *DIRECT_ROWS; i++)
+        check_direct(&DIRECT_ROWS[i]);
+    printf("%zu public rows, %zu public merges, %zu reasoned rows, %zu rows against 1000 bits\n",
            sizeof PUBLIC_ROWS / sizeof *PUBLIC_ROWS, sizeof PUBLIC_MERGES / sizeof *PUBLIC_MERGES,
-           sizeof REASONED_ROWS / sizeof *REASONED_ROWS);
+           sizeof REASONED_ROWS / sizeof *REASONED_ROWS, sizeof DIRECT_ROWS / sizeof *DIRECT_ROWS);
 }
 
 static void test_fp8(void **unused)
 {
-    const double one[3] = {1, 1, 1}, two[3] = {2, 2, 2}, huge[2] = {448, 448}, v[2] = {-448, 3};
+    const double one[3] = {1, 1, 1}, two[3] = {2, 1, 2}, huge[2] = {448, 448}, v[2] = {-448, 3};
     uint32_t out, lse;
     (void)unused;
     assert_int_equal(mxv_truth_attention_fp8_row(1, one, two, 1, 1, 1, 1, &out, &lse), 0);
@@ -276,6 +298,12 @@ static void test_fp8(void **unused)
     assert_int_equal(mxv_truth_attention_fp8_row(15, fifteen, one, 1, odd, odd, odd, &out, &lse),
                      0);
     assert_true(out == to_word(odd) && lse == to_word((float)(225 * (double)odd * odd)));
+    /* 31 * 1082401 = 2^25 - 1: the first logit is the midpoint of FLT_MAX and 2^128, the LSE above
+     * it. */
+    const double sides[2] = {1, -1};
+    assert_int_equal(
+        mxv_truth_attention_fp8_row(1, sides, two, 2, 31 * 0x1p103f, 1082401, 1, &out, &lse), 0);
+    assert_true(out == 0x40000000 && lse == 0x7F800000);
     /* Descales of Inf and NaN make the row NaN, or the values. */
     assert_int_equal(mxv_truth_attention_fp8_row(1, one, two, 1, INFINITY, 1, 1, &out, &lse), 0);
     assert_true(out == 0x7FFFFFFF && lse == 0x7FFFFFFF);

@@ -163,6 +163,10 @@ enum mxv_status mxv_case_parse(const char *line, struct mxv_case *out, char *mes
 enum mxv_status mxv_case_set(struct mxv_case *c, const char *assignment, char *message,
                              size_t size);
 
+// A path as `input` and `planfile` take it: space, comma, #, % and control characters as %XX. Returns
+// its length, as snprintf does.
+size_t mxv_case_escape(const char *path, char *buf, size_t size);
+
 // Writes the canonical line; returns its length, as snprintf does when it does not fit.
 size_t mxv_case_print(const struct mxv_case *c, char *buf, size_t size);
 bool mxv_case_equal(const struct mxv_case *a, const struct mxv_case *b);

@@ -27,7 +27,7 @@ extern "C" {
 // Route id of a cell that joins tiles of several routes, and of a map that has none.
 enum { MXV_MAP_ROUTE_MIXED = 255 };
 
-enum { MXV_MAP_TITLE_SIZE = 192, MXV_MAP_LABEL_SIZE = 48 };
+enum { MXV_MAP_TITLE_SIZE = 192, MXV_MAP_SUBTITLE_SIZE = 4096, MXV_MAP_LABEL_SIZE = 48 };
 
 // One axis: cell i covers positions [origin + i * step, origin + (i + 1) * step) of `label`, and no
 // position at or beyond origin + extent (the last cell may be ragged).
@@ -41,9 +41,9 @@ struct mxv_map {
     double *values;  // [rows][cols], owned
     uint8_t *routes; // [rows][cols] enum mxv_route or MXV_MAP_ROUTE_MIXED, owned; NULL: no routes
     struct mxv_map_axis down, across;
-    char title[MXV_MAP_TITLE_SIZE];    // what the map shows, of which case
-    char subtitle[MXV_MAP_TITLE_SIZE]; // the case line; may be empty
-    char unit[MXV_MAP_LABEL_SIZE];     // of the values
+    char title[MXV_MAP_TITLE_SIZE];       // what the map shows, of which case
+    char subtitle[MXV_MAP_SUBTITLE_SIZE]; // the case line; may be empty
+    char unit[MXV_MAP_LABEL_SIZE];        // of the values
     bool log_scale; // colours by the logarithm; exact zeros have their own colour
 };
 

@@ -7,13 +7,13 @@
 //
 // The unit is a quadratic interpolator with a truncated squarer: S. F. Oberman, M. Y. Siu, "A
 // High-Performance Area-Efficient Multifunction Interpolator", ARITH-17, 2005; its tables were
-// first read and published by envytools (Marcelina Kościelnicka, 2015, MIT). The ftz forms of ex2,
-// rcp, rsqrt and lg2 equal an NVIDIA H200 on all 2^32 inputs. docs/numerics.md has the arithmetic
-// and the evidence for the wrappers.
+// first read and published by envytools (Marcelina Kościelnicka, 2015, MIT). docs/numerics.md has
+// the arithmetic. Equal to an NVIDIA H200 on every input: ex2, rcp, rsqrt, lg2 with and without ftz
+// (2^32 inputs each); the divisions on 2^30 tuples each.
 //
 // ftz true: the bare unit, what `.ftz` compiles to. ftz false: the scaling that CUDA 13.0 ptxas
-// puts round it for the form without `.ftz`. A NaN result of the unit is 7fffffff. All functions
-// are re-entrant and have no failure value; those without a note use integers only.
+// puts round it for the form without `.ftz`. A NaN result is 7fffffff. All functions are re-entrant
+// and have no failure value; those without a note use integers only.
 #ifndef MXVERIFY_SPECIAL_H
 #define MXVERIFY_SPECIAL_H
 

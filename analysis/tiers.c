@@ -1,0 +1,236 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A tier is a list of cases followed by a number of sampled ones, which take the kernels in turn.
+// The head of include/mxverify/tiers.h says what each tier holds.
+// tests/unit/test_tiers.c fails if this is wrong.
+#include "tiers_internal.h"
+#include "case_internal.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REAL_DIR "data/real/smollm2-135m"
+
+// X(id, name, smoke cases first, sampled cases for each kernel, scores of the largest, text)
+#define TIERS(X)                                                                                   \
+    X(SMOKE, "smoke", true, 0, 0, "about a dozen fixed small cases for each kernel")               \
+    X(QUICK, "quick", true, 100, 40000, "smoke and 100 sampled cases for each kernel")             \
+    X(FUZZ, "fuzz", false, SIZE_MAX, 130000, "sampled from the seed, without end")                 \
+    X(NIGHTLY, "nightly", true, 500, 4000000, "smoke and 500 larger sampled cases for each kernel") \
+    X(REAL, "real", false, 0, 0, "captured activations: layers, heads, token ranges")
+
+#define X(id, name, smoke, samples, scores, text) TIER_##id,
+enum tier_id { TIERS(X) TIER_COUNT };
+#undef X
+
+static const struct {
+    const char *name;
+    bool smoke;
+    size_t samples;
+    uint64_t scores;
+    const char *text;
+} rows[] = {
+#define X(id, name, smoke, samples, scores, text) {name, smoke, samples, scores, text},
+    TIERS(X)
+#undef X
+};
+
+struct mxv_tier {
+    struct case_list list;
+    enum mxv_kernel kernels[MXV_KERNEL_COUNT]; // of the sampled cases
+    size_t kernel_count;
+    uint64_t seed, scores;
+    size_t count;
+};
+
+const char *mxv_tier_name(unsigned tier)
+{
+    return tier < TIER_COUNT ? rows[tier].name : NULL;
+}
+
+const char *mxv_tier_text(unsigned tier)
+{
+    return tier < TIER_COUNT ? rows[tier].text : NULL;
+}
+
+bool tiers_append(struct case_list *list, const struct mxv_case *c)
+{
+    if (list->count == list->room) {
+        size_t room = list->room ? 2 * list->room : 16;
+        struct mxv_case *cases = realloc(list->cases, room * sizeof *cases);
+        if (!cases)
+            return false;
+        list->cases = cases;
+        list->room = room;
+    }
+    list->cases[list->count++] = *c;
+    return true;
+}
+
+static enum mxv_status append_line(struct case_list *list, const char *line, unsigned kernels,
+                                   const char *where, size_t number, char *message, size_t size)
+{
+    struct mxv_case c;
+    char said[4096];
+    enum mxv_status status = mxv_case_parse(line, &c, said, sizeof said);
+    if (status != MXV_OK) {
+        text_message(message, size, "%s: line %zu: %s", where, number, said);
+        return status;
+    }
+    if ((kernels >> c.kernel & 1) && !tiers_append(list, &c)) {
+        text_message(message, size, "out of memory");
+        return MXV_ERR_MEMORY;
+    }
+    return MXV_OK;
+}
+
+enum mxv_status tiers_smoke(struct case_list *list, unsigned kernels, char *message, size_t size)
+{
+    static const char *const lines[] = {
+#define X(line) line,
+#include "tiers_smoke.def"
+#undef X
+    };
+    enum mxv_status status = MXV_OK;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0] && status == MXV_OK; i++)
+        status = append_line(list, lines[i], kernels, "smoke", i + 1, message, size);
+    return status;
+}
+
+enum mxv_status tiers_file(struct case_list *list, const char *path, unsigned kernels,
+                           char *message, size_t size)
+{
+    enum mxv_status status = MXV_OK;
+    char *line = NULL;
+    size_t room = 0, number = 0;
+    FILE *f = fopen(path, "r");
+    if (!f) {
+        struct text t = {message, size, 0};
+        text_add(&t, "cases `%s`: no tier of that name, and as a file: %s; tiers:", path,
+                 strerror(errno));
+        for (unsigned i = 0; i < TIER_COUNT; i++)
+            text_add(&t, " %s", rows[i].name);
+        return MXV_ERR_INPUT;
+    }
+    errno = 0;
+    while (status == MXV_OK && getline(&line, &room, f) >= 0) {
+        number++;
+        line[strcspn(line, "#\r\n")] = '\0';
+        if (line[strspn(line, " \t")])
+            status = append_line(list, line, kernels, path, number, message, size);
+    }
+    if (status == MXV_OK && !feof(f)) {
+        text_message(message, size, "%s: %s", path, strerror(errno));
+        status = MXV_ERR_IO;
+    }
+    free(line);
+    fclose(f);
+    return status;
+}
+
+static enum mxv_status find_kernels(const char *name, unsigned *kernels, char *message, size_t size)
+{
+    struct text t = {message, size, 0};
+    unsigned k;
+    *kernels = (1u << MXV_KERNEL_COUNT) - 1;
+    if (!name || strcmp(name, "all") == 0)
+        return MXV_OK;
+    if (mxv_choice_find(MXV_CHOICE_KERNEL, name, &k)) {
+        *kernels = 1u << k;
+        return MXV_OK;
+    }
+    text_add(&t, "unknown kernel `%s`; kernels: all", name);
+    for (k = 0; k < MXV_KERNEL_COUNT; k++)
+        text_add(&t, " %s", mxv_choice_name(MXV_CHOICE_KERNEL, k));
+    return MXV_ERR_INPUT;
+}
+
+static void set_samples(struct mxv_tier *tier, enum tier_id id, unsigned kernels, uint64_t seed)
+{
+    for (unsigned k = 0; k < MXV_KERNEL_COUNT; k++)
+        if (kernels >> k & 1)
+            tier->kernels[tier->kernel_count++] = (enum mxv_kernel)k;
+    tier->seed = id == TIER_FUZZ ? seed : 0x6d787665726966; // other tiers never change
+    tier->scores = rows[id].scores;
+    tier->count = rows[id].samples == SIZE_MAX
+                      ? SIZE_MAX
+                      : tier->list.count + rows[id].samples * tier->kernel_count;
+}
+
+static enum mxv_status fill(struct mxv_tier *tier, const struct mxv_tier_options *o,
+                            unsigned kernels, char *message, size_t size)
+{
+    const char *dir = o->real_dir ? o->real_dir : REAL_DIR;
+    unsigned id = 0;
+    enum mxv_status status = MXV_OK;
+    while (id < TIER_COUNT && strcmp(rows[id].name, o->tier) != 0)
+        id++;
+    if (id == TIER_COUNT) {
+        status = tiers_file(&tier->list, o->tier, kernels, message, size);
+        tier->count = tier->list.count;
+        return status;
+    }
+    if (id == TIER_REAL)
+        status = tiers_real(&tier->list, dir, kernels, false, message, size);
+    else if (o->with_real)
+        status = tiers_real(&tier->list, dir, kernels, true, message, size);
+    if (status == MXV_OK && rows[id].smoke)
+        status = tiers_smoke(&tier->list, kernels, message, size);
+    set_samples(tier, (enum tier_id)id, kernels, o->seed);
+    return status;
+}
+
+enum mxv_status mxv_tier_open(const struct mxv_tier_options *options, struct mxv_tier **out,
+                              char *message, size_t size)
+{
+    unsigned kernels;
+    enum mxv_status status = find_kernels(options->kernel, &kernels, message, size);
+    struct mxv_tier *tier;
+    *out = NULL;
+    if (status != MXV_OK)
+        return status;
+    tier = calloc(1, sizeof *tier);
+    if (!tier) {
+        text_message(message, size, "out of memory");
+        return MXV_ERR_MEMORY;
+    }
+    status = fill(tier, options, kernels, message, size);
+    if (status == MXV_OK && tier->count == 0) {
+        text_message(message, size, "cases `%s`: none for kernel %s", options->tier,
+                     options->kernel ? options->kernel : "all");
+        status = MXV_ERR_INPUT;
+    }
+    if (status != MXV_OK) {
+        mxv_tier_close(tier);
+        return status;
+    }
+    if (options->count && options->count < tier->count)
+        tier->count = options->count;
+    *out = tier;
+    return MXV_OK;
+}
+
+void mxv_tier_close(struct mxv_tier *tier)
+{
+    if (tier)
+        free(tier->list.cases);
+    free(tier);
+}
+
+size_t mxv_tier_count(const struct mxv_tier *tier)
+{
+    return tier->count;
+}
+
+void mxv_tier_case(const struct mxv_tier *tier, size_t i, struct mxv_case *out)
+{
+    if (i < tier->list.count) {
+        *out = tier->list.cases[i];
+        return;
+    }
+    i -= tier->list.count;
+    mxv_tier_sample(tier->kernels[i % tier->kernel_count], tier->seed, i / tier->kernel_count,
+                    tier->scores, out);
+}
