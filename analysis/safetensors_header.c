@@ -246,7 +246,7 @@ static enum mxv_status parse_header(const struct mxv_file_source *source, uint64
     free(text);
     if (status == MXV_OK && !root)
         status = mxv_file_fail(report, MXV_ERR_INPUT,
-                               "header, byte %d: %s; the file is damaged, write it again",
+                               "header, before byte %d: %s; the file is damaged, write it again",
                                error.position + SIZE_FIELD, error.text);
     if (status == MXV_OK)
         status = take_tensors(root, source->length - SIZE_FIELD - size, list, report);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tensor memory, and reading by "FILE" or "FILE:TENSOR" whatever the kind of file.
-// tests/unit/test_tensor_file_safetensors.c fails if this is wrong.
+// tests/unit/test_tensor_file_names.c fails if this is wrong.
 #include <mxverify/tensor_file.h>
 
 #include <assert.h>

@@ -25,6 +25,7 @@ struct drawing {
     struct mxv_map_scale scale;
     struct mxv_text text;
     size_t number_width; // of row labels
+    size_t room;         // characters beside them
     size_t cell_width;   // characters: 1, with routes 2, or 3 with a blank where there is room
 };
 
@@ -114,21 +115,20 @@ static void add_half_blocks(struct drawing *d, size_t row, size_t col)
                  palette_index(lower));
 }
 
-// The tokens at the top, each above the cell it begins.
+// The tokens at the top, each above the cell it begins. The last may stand out beyond the cells.
 static void add_head(struct drawing *d)
 {
     const struct mxv_map_axis *axis = &d->map->across;
-    size_t width = digits(axis->origin + axis->extent) + 1;
-    size_t fits = d->map->cols * d->cell_width / width;
-    size_t stride = mxv_map_axis_stride(d->map->cols, (fits > 0 ? fits : 1) + 1);
+    size_t width = digits(axis->origin + axis->extent) + 1, stride = 1, column = 0;
+    while (stride * d->cell_width < width)
+        stride *= 2;
     mxv_text_add(&d->text, "%*s  %s\n", (int)d->number_width, "", axis->label);
     mxv_text_add(&d->text, "%*s  ", (int)d->number_width, "");
-    size_t column = 0;
     for (size_t i = 0; i < d->map->cols; i += stride) {
         size_t place = i * d->cell_width + d->cell_width / 3;
-        if (place + width > d->map->cols * d->cell_width && i > 0)
-            break;
         size_t number = axis->origin + i * axis->step;
+        if (place + digits(number) > d->room && i > 0)
+            break;
         mxv_text_add(&d->text, "%*s%zu", (int)(place - column), "", number);
         column = place + digits(number);
     }
@@ -207,12 +207,13 @@ char *mxv_map_text(const struct mxv_map *map, const struct mxv_map_terminal *ter
     size_t rows = terminal->rows ? terminal->rows : DEFAULT_ROWS;
     d.number_width = digits(map->down.origin + map->down.extent);
     d.cell_width = map->routes ? 2 : 1;
-    size_t room = columns > d.number_width + 4 ? columns - d.number_width - 2 : 2;
+    d.room = columns > d.number_width + 4 ? columns - d.number_width - 2 : 2;
     struct mxv_map reduced;
-    if (mxv_map_reduce(map, half_blocks ? rows * 2 : rows, room / d.cell_width, &reduced) != MXV_OK)
+    if (mxv_map_reduce(map, half_blocks ? rows * 2 : rows, d.room / d.cell_width, &reduced) !=
+        MXV_OK)
         return NULL;
     d.map = &reduced;
-    if (map->routes && !terminal->colour && reduced.cols * 3 <= room)
+    if (map->routes && !terminal->colour && reduced.cols * 3 <= d.room)
         d.cell_width = 3;
     if (map->title[0])
         mxv_text_add(&d.text, "%s\n", map->title);

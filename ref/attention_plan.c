@@ -24,7 +24,7 @@ void mxv_attention_visible(const struct mxv_attention *a, size_t lq, size_t lk, 
     long right = a->mask == MXV_MASK_CAUSAL ? 0 : a->right;
     long lo = a->left >= 0 ? diagonal - a->left : 0;
     long hi = right >= 0 ? diagonal + right + 1 : (long)lk;
-    lo = lo < 0 ? 0 : lo;
+    lo = lo < 0 ? 0 : lo > (long)lk ? (long)lk : lo;
     hi = hi > (long)lk ? (long)lk : hi;
     *first = (size_t)lo;
     *end = hi > lo ? (size_t)hi : (size_t)lo;

@@ -3,9 +3,9 @@
 //
 // Quantisers of the public DMA program (yifu-ding/MP-Sparse-Attn@3d554ec) as it compiles for sm_90:
 // docs/kernels/dma-released.md 2. Approximate divisions and the floor of log2f are modelled
-// exactly; 0 bytes of the recorded outputs of the program differ (tests/golden/test_released.c).
-// Undefined there and chosen here: rows beyond the end read as 0. Defects D1, D2 and D10 are part
-// of it.
+// exactly; 0 bytes of the recorded outputs of the program differ
+// (tests/golden/test_released_quantisers.c). Undefined there and chosen here: rows beyond the end
+// read as 0. Defects D1, D2 and D10 are part of it.
 #include "engine.h"
 #include <math.h>
 #include <mxverify/special.h>
@@ -83,9 +83,15 @@ static void quantise_nvfp4(const float *x, uint32_t *codes, uint8_t *scale)
         codes[i] = encode_e2m1(clamp(divide(x[i], s), 6));
 }
 
+// One format everywhere: mode mixed without high tiles is NVFP4.
+static bool is_uniform(const struct mxv_attention *a)
+{
+    return a->mode != MXV_MODE_MIXED || (a->diag == 0 && a->sink == 0);
+}
+
 static float second_level_divisor(const struct mxv_attention *a)
 {
-    if (a->mode == MXV_MODE_MIXED)
+    if (!is_uniform(a))
         return 128;
     return a->mode == MXV_MODE_LOW && a->low == MXV_LOW_MXFP4 ? 6 : 8;
 }
@@ -137,14 +143,13 @@ static int released_copy(struct head *h, struct operand_side *side, enum mxv_rou
 int released_operands(struct head *h)
 {
     const struct mxv_attention *a = h->a;
-    bool uniform = a->mode != MXV_MODE_MIXED || (a->diag == 0 && a->sink == 0);
+    bool high = a->mode == MXV_MODE_HIGH || !is_uniform(a);
     for (size_t i = 0; i < h->lq * a->d; i++)
         h->q.x[i] = h->q.x[i] * query_factor;
     if (second_level(h, &h->q) || second_level(h, &h->k))
         return -1;
-    if (a->mode != MXV_MODE_LOW && !(a->mode == MXV_MODE_MIXED && uniform) &&
-        (released_copy(h, &h->q, MXV_ROUTE_HIGH, false) ||
-         released_copy(h, &h->k, MXV_ROUTE_HIGH, true)))
+    if (high && (released_copy(h, &h->q, MXV_ROUTE_HIGH, false) ||
+                 released_copy(h, &h->k, MXV_ROUTE_HIGH, true)))
         return -1;
     if (a->mode != MXV_MODE_HIGH && (released_copy(h, &h->q, MXV_ROUTE_LOW, false) ||
                                      released_copy(h, &h->k, MXV_ROUTE_LOW, true)))

@@ -250,6 +250,15 @@ static inline int slow_encode(const struct slow_table *t, double x, enum slow_ro
                             0, 0);
 }
 
+/// The next word of an xorshift64* sequence; *state is not zero.
+static inline uint64_t slow_random(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * 0x2545F4914F6CDD1Du;
+}
+
 static inline float slow_float(uint32_t word)
 {
     float x;

@@ -18,10 +18,7 @@ static uint64_t random_state = 0xD1B54A32D192ED03u;
 
 static uint32_t random_word(void)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (uint32_t)(random_state >> 32);
+    return (uint32_t)(slow_random(&random_state) >> 32);
 }
 
 static const uint32_t specials[] = {

@@ -19,10 +19,7 @@ static uint64_t random_state = 0x8EBC6AF09C88C6E3u;
 
 static uint64_t random_word(void)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state * 0x2545F4914F6CDD1Du;
+    return slow_random(&random_state);
 }
 
 static int clamp(double x, bool symmetric)

@@ -47,6 +47,11 @@ static void smoothing_sums_by_128(void **state)
         t.k[n * 32] = n == 0 ? 0x1p24f : n == 1 ? 0x1p16f : 1.0f;
     case_run(&t, 0, 0);
     assert_int_equal(case_tap(&t, MXV_STAGE_K_CODE, 0)->words[2 * 32], 0xC781); // -66048
+    for (size_t n = 0; n < 256; n++)
+        t.k[n * 32] = 3.0f;
+    case_run(&t, 0, 0);
+    for (size_t n = 0; n < 256; n++)
+        assert_int_equal(case_tap(&t, MXV_STAGE_K_CODE, 0)->words[n * 32], 0);
     case_free(&t);
 }
 

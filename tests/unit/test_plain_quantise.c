@@ -45,6 +45,8 @@ static void scale_bytes_of_chosen_maxima(void **state)
         }
     assert_int_equal(plain_scale_byte(MXV_SCALE_MIDMAX, MXV_E2M1, 6.9999995f), 0x7F);
     assert_int_equal(plain_scale_byte(MXV_SCALE_MIDMAX, MXV_E2M1, 7.0f), 0x80);
+    assert_int_equal(plain_scale_byte(MXV_SCALE_MIDMAX, MXV_E5M2, 61439.996f), 0x7F);
+    assert_int_equal(plain_scale_byte(MXV_SCALE_MIDMAX, MXV_E5M2, 61440.0f), 0x80);
     assert_int_equal(plain_scale_byte(MXV_SCALE_MIDMAX, MXV_E4M3, 464.0f), 0x7F);
     assert_int_equal(plain_scale_byte(MXV_SCALE_MIDMAX, MXV_E4M3, 464.00003f), 0x80);
     assert_int_equal(plain_scale_byte(MXV_SCALE_FLOOR_LIBM, MXV_E2M1, case_float(0x40FFFFFF)),
@@ -71,6 +73,7 @@ static void compare_binade(uint32_t exponent, uint32_t step)
 static void scale_bytes_equal_the_formats_layer(void **state)
 {
     (void)state;
+    compare_binade(127, 1024); // every tie and threshold of a few bits
     compare_binade(127, 1021);
     for (uint32_t exponent = 0; exponent < 255; exponent += exponent < 20 ? 1 : 9) {
         compare_binade(exponent, 0x1FFFFF); // the edges of a binade and a few between

@@ -18,10 +18,7 @@ static uint64_t random_state = 0x9E3779B97F4A7C15u;
 
 static uint64_t random_word(void)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state * 0x2545F4914F6CDD1Du;
+    return slow_random(&random_state);
 }
 
 struct mode {

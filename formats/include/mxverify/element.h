@@ -58,7 +58,7 @@ struct mxv_element_info {
 /// How a value becomes a code. All zero = rne, sat, Inf to max, NaN to max, -0 kept.
 struct mxv_encode {
     enum mxv_round round;
-    enum mxv_overflow overflow;
+    enum mxv_overflow overflow; ///< integers saturate under either value
     enum mxv_inf inf;
     enum mxv_nan nan;
     enum mxv_negzero negzero;

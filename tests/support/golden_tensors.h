@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// XXH3-64 of q, k and v (each seeded with the hash before) of one case for each generator.
+{"flash in=f32 lq=65 lk=130 hq=2 gen=gaussian seed=1", UINT64_C(0xa4fe9e5d0ef08ee5)},
+{"dma seqs=33:70,2:1 hq=2 hk=2 gen=outlier seed=2", UINT64_C(0xb0f9a2fe000489a7)},
+{"tilemix lq=40 lk=99 in=bf16 d=32 gen=codes seed=3", UINT64_C(0x44012445fd4dd964)},
+{"dma-released lq=70 lk=70 gen=ties seed=4", UINT64_C(0x300cffce7bc1a454)},
+{"flash in=f32 lq=65 lk=130 hq=2 gen=scale_edges seed=5", UINT64_C(0x941aed752def6d54)},
+{"dma seqs=33:70,2:1 hq=2 hk=2 gen=zero_blocks seed=6", UINT64_C(0xd8fdf5fac87058e9)},
+{"tilemix lq=40 lk=99 in=bf16 d=32 gen=constant seed=7", UINT64_C(0xc50b7169127b2e6d)},
+{"dma-released lq=70 lk=70 gen=subnormal seed=8", UINT64_C(0x22c30be0f4a6d20c)},
+{"flash in=f32 lq=65 lk=130 hq=2 gen=huge_logits seed=9", UINT64_C(0x075ec81d0df6c964)},
+{"dma seqs=33:70,2:1 hq=2 hk=2 gen=one_hot seed=a", UINT64_C(0xb3a75d8d21bc90bd)},
+{"tilemix lq=40 lk=99 in=bf16 d=32 gen=masked_edges seed=b", UINT64_C(0x0dbadb8aa4a735e3)},
+{"dma-released lq=70 lk=70 gen=cancelling seed=c", UINT64_C(0x9d6e886b3979b37f)},
+{"flash in=f32 lq=65 lk=130 hq=2 gen=nonfinite seed=d", UINT64_C(0xfc7fcbbafd872255)},
+{"dma seqs=33:70,2:1 hq=2 hk=2 gen=equal seed=e", UINT64_C(0x706c406f7d31f3f3)},
+{"tilemix lq=40 lk=99 in=bf16 d=32 gen=integer seed=f", UINT64_C(0x6c0362c33e1b173a)},
+{"dma-released lq=70 lk=70 gen=row_scale seed=10", UINT64_C(0x39eca76f8dee129a)},
+{"flash in=f32 lq=65 lk=130 hq=2 gen=signed_extreme seed=11", UINT64_C(0xc26aaf5d30688f86)},
+{"dma seqs=33:70,2:1 hq=2 hk=2 gen=rising_max seed=12", UINT64_C(0x0fffd8f54d36e49b)},
+{"tilemix lq=40 lk=99 in=bf16 d=32 gen=v_ones seed=13", UINT64_C(0x9421fb9c7902422c)},
+{"dma-released lq=70 lk=70 gen=identity_v seed=14", UINT64_C(0xce4b49c37e0de7b0)},
+{"flash in=f32 lq=65 lk=130 hq=2 gen=power_of_two seed=15", UINT64_C(0x56d271e583ea0235)},
