@@ -311,6 +311,12 @@ int cli_run(int argc, char **argv)
     return status;
 }
 
+static char *line_in(const json_t *record)
+{
+    const char *line = json_string_value(json_object_get(record, "case"));
+    return line ? strdup(line) : NULL;
+}
+
 // Line of the case `id` in a log; NULL if there is none.
 static char *line_of_id(const char *log, const char *id)
 {
@@ -321,9 +327,7 @@ static char *line_of_id(const char *log, const char *id)
         json_t *record = json_loads(line, 0, NULL);
         const char *text = json_string_value(json_object_get(record, "id"));
         if (text && strncmp(text, id, strlen(id)) == 0)
-            found = strdup(json_string_value(json_object_get(record, "line"))
-                               ? json_string_value(json_object_get(record, "line"))
-                               : "");
+            found = line_in(record);
         json_decref(record);
     }
     if (file)

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -335,6 +336,55 @@ static void test_abort(void **state)
     json_decref(lines);
 }
 
+enum { RECORD_BYTES = 400000 };
+
+static void write_long_record_into_pipe(const char *pipe_path)
+{
+    static char line[RECORD_BYTES + 1];
+    memset(line, 'x', RECORD_BYTES);
+    struct mxv_log_case c = plain_case();
+    c.line = line;
+    signal(SIGUSR1, on_abort);
+    if (mxv_log_open(pipe_path, false, &dying_log, NULL, 0) == MXV_OK)
+        mxv_log_write_case(dying_log, &c, NULL, 0); // blocks: the pipe holds less
+    _exit(1);
+}
+
+// A child dies while the pipe behind its log is full, in the middle of a record: the torn line is
+// ended, and the line after it is the whole record of the dying case.
+static void test_abort_inside_a_record(void **state)
+{
+    (void)state;
+    static char bytes[2 * RECORD_BYTES];
+    char pipe_path[64];
+    snprintf(pipe_path, sizeof pipe_path, "%s/pipe", folder);
+    assert_int_equal(mkfifo(pipe_path, 0600), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        write_long_record_into_pipe(pipe_path);
+    int fd = open(pipe_path, O_RDONLY);
+    assert_true(fd >= 0);
+    size_t length = 1;
+    assert_int_equal(read(fd, bytes, 1), 1); // the record has begun
+    assert_int_equal(kill(child, SIGUSR1), 0);
+    for (ssize_t got; (got = read(fd, bytes + length, sizeof bytes - 1 - length)) > 0;)
+        length += (size_t)got;
+    close(fd);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    assert_int_equal(unlink(pipe_path), 0);
+    bytes[length] = '\0';
+    char *last = strchr(bytes, '\n');
+    assert_non_null(last);
+    assert_null(json_loadb(bytes, (size_t)(last - bytes), 0, NULL)); // torn
+    json_t *record = json_loads(last + 1, 0, NULL);
+    assert_non_null(record);
+    assert_string_equal(text_at(record, "id"), "feedbeef00");
+    json_decref(record);
+}
+
 // The rule of the command line: 0 passed or waived, 1 something is wrong, 2 stopped early, 3
 // nothing was selected, 77 all skipped.
 static void test_exit_status(void **state)
@@ -398,11 +448,17 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_header),      cmocka_unit_test(test_case),
-        cmocka_unit_test(test_totals),      cmocka_unit_test(test_append),
-        cmocka_unit_test(test_long_record), cmocka_unit_test(test_numbers_in_locale),
-        cmocka_unit_test(test_errors),      cmocka_unit_test(test_abort),
-        cmocka_unit_test(test_exit_status), cmocka_unit_test(test_verdict_names),
+        cmocka_unit_test(test_header),
+        cmocka_unit_test(test_case),
+        cmocka_unit_test(test_totals),
+        cmocka_unit_test(test_append),
+        cmocka_unit_test(test_long_record),
+        cmocka_unit_test(test_numbers_in_locale),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_abort),
+        cmocka_unit_test(test_abort_inside_a_record),
+        cmocka_unit_test(test_exit_status),
+        cmocka_unit_test(test_verdict_names),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -8,6 +8,7 @@
 #include "test_plain_case.h"
 
 #include <math.h>
+#include <mxverify/special.h>
 
 static const uint64_t all_f16[4] = {~UINT64_C(0), ~UINT64_C(0), ~UINT64_C(0), ~UINT64_C(0)};
 
@@ -43,6 +44,31 @@ static void lanes_of_the_row_sum(void **state)
     }
 }
 
+// The same with two small weights: in the lane of column 0 both are lost (1 is even), in another
+// lane they make 2^-23; so too in two lanes that are added to each other before column 0 comes in.
+static void lane_of_each_column(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t first, second;
+        bool lost_of_4, lost_of_2;
+    } rows[] = {{1, 9, true, false},   {8, 16, true, true},  {2, 10, false, true},
+                {3, 11, false, false}, {4, 12, false, true}, {7, 15, false, false},
+                {2, 6, false, true},   {2, 4, true, true},   {4, 7, true, true}};
+    for (enum mxv_arch arch = MXV_ARCH_SM_90; arch <= MXV_ARCH_SM_100; arch++)
+        for (size_t n = 0; n < sizeof rows / sizeof *rows; n++) {
+            struct plain_case t;
+            const bool lost = arch == MXV_ARCH_SM_90 ? rows[n].lost_of_4 : rows[n].lost_of_2;
+            begin(&t, MXV_KERNEL_FLASH, arch, 32);
+            for (size_t key = 1; key < 32; key++)
+                t.k[key * 32] = key == rows[n].first || key == rows[n].second ? -24.0f : -200.0f;
+            case_run(&t, 0, 0);
+            assert_int_equal(case_tap(&t, MXV_STAGE_SUM, 0)->words[0],
+                             case_word(lost ? 1.0f : 1.0f + 0x1p-23f));
+            case_free(&t);
+        }
+}
+
 // 2^-26 is zero in f16, so the weight vanishes while the sum of 31 of them stays.
 static void sum_takes_unrounded_weights(void **state)
 {
@@ -55,6 +81,52 @@ static void sum_takes_unrounded_weights(void **state)
     assert_int_equal(case_tap(&t, MXV_STAGE_WEIGHT, 0)->words[1], 0);
     // Even lane: 1 + 15 lost terms; odd lane: 16 * 2^-26 = 2^-22.
     assert_int_equal(case_tap(&t, MXV_STAGE_SUM, 0)->words[0], case_word(1.0f + 0x1p-22f));
+    case_free(&t);
+}
+
+// Key 0 of each of 12 tiles is 0.37 above that of the tile before; all others weigh nothing. The
+// sum is then a chain of fused operations of lane 0, and O (V = 1) one of products and additions
+// of 1.
+static void rescaling_of_the_sum_is_fused(void **state)
+{
+    (void)state;
+    struct plain_case t;
+    begin(&t, MXV_KERNEL_FLASH, MXV_ARCH_SM_80, 12 * 32);
+    t.a.scale = 0.75; // c is not 1
+    const float c = (float)(0.75 * 1.4426950408889634);
+    for (size_t key = 0; key < 12 * 32; key++)
+        t.k[key * 32] = key % 32 ? -1000.0f : 0.37f * (float)(key / 32);
+    case_run(&t, 0, 0);
+    float m = 0.0f, l = 0.0f;
+    size_t differs = 0;
+    for (size_t j = 0; j < 12; j++) {
+        const float next = tap_value(&t, MXV_STAGE_SCORE, j, 0);
+        const float alpha = j ? case_float(mxv_ex2(case_word((m - next) * c), true)) : 0.0f;
+        const float shift = next * c;
+        const float p = case_float(mxv_ex2(case_word(fmaf(next, c, -shift)), true));
+        const float unfused = l * alpha;
+        differs += fmaf(l, alpha, p) != unfused + p;
+        l = fmaf(l, alpha, p);
+        m = next;
+        assert_int_equal(case_tap(&t, MXV_STAGE_SUM, j)->words[0], case_word(l));
+    }
+    assert_true(differs > 0);
+    case_free(&t);
+}
+
+// masked=finite starts from -5e6, so that a score of -6e6 does not become the maximum.
+static void finite_mask_bounds_the_maximum(void **state)
+{
+    (void)state;
+    struct plain_case t;
+    begin(&t, MXV_KERNEL_FLASH, MXV_ARCH_SM_90, 32);
+    t.a.masked = MXV_MASKED_FINITE;
+    t.q[0] = 1000.0f;
+    for (size_t key = 0; key < 32; key++)
+        t.k[key * 32] = -6000.0f;
+    case_run(&t, 0, 0);
+    assert_float_equal(tap_value(&t, MXV_STAGE_SCORE, 0, 3), -6e6f, 0.0f);
+    assert_float_equal(tap_value(&t, MXV_STAGE_MAX, 0, 0), -5e6f, 0.0f);
     case_free(&t);
 }
 
@@ -214,10 +286,17 @@ static void output_types(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lanes_of_the_row_sum),  cmocka_unit_test(sum_takes_unrounded_weights),
-        cmocka_unit_test(rescale_waits_for_tau), cmocka_unit_test(descending_order),
-        cmocka_unit_test(argument_is_fused),     cmocka_unit_test(exp_policies),
-        cmocka_unit_test(subnormal_weights),     cmocka_unit_test(nan_and_infinite_scores),
+        cmocka_unit_test(lanes_of_the_row_sum),
+        cmocka_unit_test(lane_of_each_column),
+        cmocka_unit_test(sum_takes_unrounded_weights),
+        cmocka_unit_test(rescale_waits_for_tau),
+        cmocka_unit_test(rescaling_of_the_sum_is_fused),
+        cmocka_unit_test(finite_mask_bounds_the_maximum),
+        cmocka_unit_test(descending_order),
+        cmocka_unit_test(argument_is_fused),
+        cmocka_unit_test(exp_policies),
+        cmocka_unit_test(subnormal_weights),
+        cmocka_unit_test(nan_and_infinite_scores),
         cmocka_unit_test(output_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

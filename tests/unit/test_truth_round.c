@@ -209,6 +209,15 @@ static const struct row DIRECT_ROWS[] = {
      ONE,
      1,
      "tie in two groups, unequal weights, base 2"},
+    /* the same with mean 1 + 3 * 2^-24, a tie to the word above */
+    {2,
+     4,
+     {0, ONE, 0x3F000000, 0x3F000000},
+     {0x3F7FFFFD, 0x3F800003, ONE_UP, ONE_2UP},
+     {1, 1, 1, 1},
+     ONE_2UP,
+     1,
+     "tie to even above in two groups, unequal weights, base 2"},
     {0,
      4,
      {0, 0, 0x40400000, 0x40400000},
@@ -298,12 +307,20 @@ static void test_fp8(void **unused)
     assert_int_equal(mxv_truth_attention_fp8_row(15, fifteen, one, 1, odd, odd, odd, &out, &lse),
                      0);
     assert_true(out == to_word(odd) && lse == to_word((float)(225 * (double)odd * odd)));
-    /* 31 * 1082401 = 2^25 - 1: the first logit is the midpoint of FLT_MAX and 2^128, the LSE above
-     * it. */
-    const double sides[2] = {1, -1};
+    /*
+     * 31 * 1082401 = 2^25 - 1: values 15 and 16 at equal weights have the midpoint of FLT_MAX and
+     * 2^128 as their mean, and a third key of weight e^-2^21 takes it below or above.
+     */
+    const double keys[3] = {1, 1, -1}, below[3] = {15, 16, 0}, above[3] = {15, 16, 20};
+    const float descale = 0x1p104f * 1082401;
+    assert_int_equal(mxv_truth_attention_fp8_row(1, keys, below, 2, 1, 1, descale, &out, &lse), 0);
+    assert_int_equal(out, PLUS_INF); /* a tie: FLT_MAX is odd */
     assert_int_equal(
-        mxv_truth_attention_fp8_row(1, sides, two, 2, 31 * 0x1p103f, 1082401, 1, &out, &lse), 0);
-    assert_true(out == 0x40000000 && lse == 0x7F800000);
+        mxv_truth_attention_fp8_row(1, keys, below, 3, 1, 0x1p20f, descale, &out, &lse), 0);
+    assert_int_equal(out, MOST);
+    assert_int_equal(
+        mxv_truth_attention_fp8_row(1, keys, above, 3, 1, 0x1p20f, descale, &out, &lse), 0);
+    assert_int_equal(out, PLUS_INF);
     /* Descales of Inf and NaN make the row NaN, or the values. */
     assert_int_equal(mxv_truth_attention_fp8_row(1, one, two, 1, INFINITY, 1, 1, &out, &lse), 0);
     assert_true(out == 0x7FFFFFFF && lse == 0x7FFFFFFF);

@@ -1,0 +1,98 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The mxverify authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Bad input gets one clear line that names input, place and remedy, status 3, and leaves no
+# half-written file.
+set -u
+program=$1
+source=$2
+work=$(mktemp -d) || exit 1
+trap 'chmod -R u+rwx "$work"; rm -rf "$work"' EXIT
+failures=0
+checks=0
+check() {
+    checks=$((checks + 1))
+    if [ "$2" != "$3" ]; then
+        failures=$((failures + 1))
+        printf 'FAILED %s\n  expected %s\n  got      %s\n' "$1" "$2" "$3"
+    fi
+}
+cd "$source" || exit 1
+real=data/real/smollm2-135m/layer00
+
+refuse() { # description, pattern, arguments
+    d=$1 pattern=$2
+    shift 2
+    "$program" "$@" > "$work/out" 2> "$work/err" < /dev/null
+    check "$d: status" 3 $?
+    grep -v ' cases, ' "$work/err" > "$work/lines"
+    check "$d: message /$pattern/ in: $(cat "$work/err")" yes "$(grep -q -- "$pattern" "$work/err" && echo yes)"
+}
+
+refuse "unknown verb" "no verb named" frobnicate
+refuse "unknown kernel" "no such kernel" --kernel nosuch --cases smoke
+refuse "unknown option" "nosuch" --kernel dma --nosuch
+refuse "unknown tier" "nosuchtier" --kernel dma --cases nosuchtier --out "$work/o"
+refuse "unknown implementation" "no such implementation" run --impl cpu --out "$work/o"
+refuse "unknown fault" "no such fault" run --fault D99 --out "$work/o"
+refuse "unknown field" "nosuch" run --kernel dma --cases smoke --set nosuch=1 --out "$work/o"
+refuse "bad count" "whole number" run --count -3 --out "$work/o"
+refuse "unknown list" "no kind named" list nosuch
+refuse "unknown format" "no element format" explain e9m9 00
+refuse "code too wide" "no hexadecimal code" explain e2m1 ff
+
+refuse "unknown kernel in a line" "kernel" repro 'nosuch lq=4'
+refuse "impossible head dim" "d" repro 'dma d=65'
+refuse "heads do not divide" "h" repro 'dma hq=3 hk=2'
+refuse "no value" "lq" repro 'dma lq='
+refuse "unknown key" "zzz" repro 'dma zzz=1'
+refuse "key twice" "lq" repro 'dma lq=3 lq=4'
+refuse "tile" "tile" repro 'dma tile=100x100'
+refuse "not offered" "sm_80" repro 'dma arch=sm_80 v=e4m3'
+refuse "too large" "lq" repro 'dma lq=99999999999999999999'
+refuse "id without log" "no case" repro 0123abcd --log "$work/none.jsonl"
+
+# files
+head -c 100 ${real}_q.npy > "$work/short.npy"
+head -c 70000 ${real}_q.npy > "$work/cut.npy"
+printf 'not a numpy file at all, really not' > "$work/text.npy"
+printf '\377\377\377\377\377\377\377\177{}' > "$work/lying.safetensors"
+printf '\002\000\000\000\000\000\000\000{]' > "$work/broken.safetensors"
+for bad in short cut text; do
+    refuse "$bad.npy" "$bad.npy" run --kernel dma --input "$work/$bad.npy,${real}_k.npy,${real}_v.npy" --out "$work/o"
+done
+for bad in lying broken; do
+    refuse "$bad.safetensors" "$bad.safetensors" run --kernel dma --input "$work/$bad.safetensors" --out "$work/o"
+done
+refuse "missing file" "nosuch.npy" run --kernel dma --input "$work/nosuch.npy,${real}_k.npy,${real}_v.npy" --out "$work/o"
+refuse "shapes disagree" "layer00" run --kernel dma --input "${real}_q.npy,${real}_q.npy,${real}_v.npy" --out "$work/o"
+# one NaN (7E00 in binary16) in the middle of the data
+{ head -c 100000 ${real}_q.npy; printf '\000\176'; tail -c +100003 ${real}_q.npy; } > "$work/nan.npy"
+check "the NaN file keeps its size" "$(wc -c < ${real}_q.npy)" "$(wc -c < "$work/nan.npy")"
+refuse "NaN tensor" "NaN" run --kernel dma --input "$work/nan.npy,${real}_k.npy,${real}_v.npy" --out "$work/o"
+refuse "NaN tensor: place" "nan.npy" run --kernel dma --input "$work/nan.npy,${real}_k.npy,${real}_v.npy" --out "$work/o"
+
+# output folders
+: > "$work/file"
+refuse "output is a file" "file" run --kernel flash --cases fuzz --count 1 --no-real --out "$work/file"
+if [ "$(id -u)" != 0 ]; then
+    mkdir "$work/locked" && chmod a-w "$work/locked"
+    refuse "unwritable folder" "locked" run --kernel flash --cases fuzz --count 1 --no-real --out "$work/locked"
+fi
+refuse "folder below a device" "/dev/null/x" run --kernel flash --cases fuzz --count 1 --no-real --out /dev/null/x
+
+# a full disk: a limit on file size makes every write beyond it fail
+(
+    trap '' XFSZ
+    ulimit -f 4
+    "$program" run --kernel flash --cases fuzz --count 3 --seed 1 --no-real --maps all --out "$work/full" > "$work/out" 2> "$work/err"
+    echo $? > "$work/status"
+)
+check "full disk: status" 3 "$(cat "$work/status")"
+check "full disk: message in: $(cat "$work/err")" yes "$(grep -q "$work/full" "$work/err" && echo yes)"
+check "full disk: no half-written picture" 0 "$(find "$work/full" -name '*.png' -size -1c -o -name '*tmp*' | wc -l | tr -d ' ')"
+check "stdout full: status" 3 "$("$program" list kernels > /dev/full 2>/dev/null; echo $?)"
+
+printf '%d checks, %d failed\n' "$checks" "$failures"
+[ "$failures" -eq 0 ]

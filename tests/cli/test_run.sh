@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The mxverify authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# run, repro, list and explain as a user calls them: statuses, log, maps, hashes.
+set -u
+program=$1
+source=$2
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+failures=0
+checks=0
+check() {
+    checks=$((checks + 1))
+    if [ "$2" != "$3" ]; then
+        failures=$((failures + 1))
+        printf 'FAILED %s\n  expected %s\n  got      %s\n' "$1" "$2" "$3"
+    fi
+}
+cd "$source" || exit 1
+
+"$program" --kernel flash --cases fuzz --count 6 --seed 2 --no-real --out "$work/a/deep" > "$work/a.txt" 2> "$work/a.err"
+check "run passes" 0 $?
+check "verdict table" 1 "$(grep -c '^flash  *6  *6  *0' "$work/a.txt")"
+check "log: header, cases, totals" 8 "$(wc -l < "$work/a/deep/run.jsonl" | tr -d ' ')"
+check "maps are pictures" 1 "$(ls "$work"/a/deep/*.png | head -1 | xargs head -c 8 | od -An -tx1 | tr -d ' \n' | grep -c 89504e470d0a1a0a)"
+check "results on stdout only" 0 "$(grep -c 'verdict\|words compared' "$work/a.err")"
+
+hash() { "$program" run --kernel "$1" --cases fuzz --count 4 --seed "$2" --no-real --quiet --print-hash --maps none --no-log; }
+check "same seed, same hash" "$(hash tilemix 5)" "$(hash tilemix 5)"
+check "threads do not matter" "$(hash dma 5)" "$(OMP_NUM_THREADS=1 hash dma 5)"
+if [ "$(hash dma 5)" = "$(hash dma 6)" ]; then check "another seed, another hash" different equal; fi
+
+# a fault fails, names stage and element, writes difference maps; its line reproduces it
+"$program" run --kernel dma --cases fuzz --count 1 --seed 3 --no-real --set mode=low --set low=mxfp4 \
+    --set gen=gaussian --fault D2 --out "$work/f" > "$work/f.txt" 2>/dev/null
+check "fault: status" 1 $?
+check "fault: stage" 1 "$(grep -c 'first difference at q.scale low' "$work/f.txt")"
+check "fault: difference map" 1 "$(ls "$work"/f/*_diff_out.png | wc -l | tr -d ' ')"
+line=$(grep 'fault=D2' "$work/f.txt" | head -1 | sed 's/^ *//')
+"$program" repro "$line" --out "$work/r" > "$work/r.txt" 2>/dev/null
+check "repro: status" 1 $?
+check "repro: same reason" "$(grep -m1 'first difference' "$work/f.txt")" "$(grep -m1 'first difference' "$work/r.txt")"
+id=$(grep -m1 ' fail$' "$work/f.txt" | cut -d' ' -f1)
+"$program" repro "$id" --log "$work/f/run.jsonl" --out "$work/r2" > "$work/r2.txt" 2>/dev/null
+check "repro by id: same reason" "$(grep -m1 'first difference' "$work/f.txt")" "$(grep -m1 'first difference' "$work/r2.txt")"
+
+for kind in kernels formats models cases impls faults metrics stages routes arches fields policies generators; do
+    "$program" list $kind > "$work/list" || check "list $kind" 0 1
+    [ -s "$work/list" ] || check "list $kind prints" something nothing
+    check "list $kind --json has as many" "$(wc -l < "$work/list" | tr -d ' ')" \
+        "$("$program" list $kind --json | grep -c '"name":')"
+done
+check "docs/formats.md is current" 0 "$("$program" list formats --markdown | cmp -s - docs/formats.md; echo $?)"
+check "explain" 1 "$("$program" explain e4m3 7e | grep -c 'value     448 =')"
+check "help" 0 "$("$program" --help > /dev/null; echo $?)"
+check "version" 1 "$("$program" --version | grep -c '^mxverify [0-9]')"
+
+# a file of case lines
+printf '# two cases\nflash lq=3 lk=5 d=32\n\ndma lq=3 lk=5 d=32 mask=full # comment\n' > "$work/two.cases"
+"$program" run --kernel all --cases "$work/two.cases" --out "$work/two" > "$work/two.txt" 2>/dev/null
+check "file of cases" 0 $?
+check "file of cases: two" 1 "$(grep -c ' 2 cases in ' "$work/two.txt")"
+
+printf '%d checks, %d failed\n' "$checks" "$failures"
+[ "$failures" -eq 0 ]
