@@ -24,12 +24,14 @@ static const struct {
     {MXV_KERNEL_FLASH, ""},
     {MXV_KERNEL_FLASH, " v=bf16"},
     {MXV_KERNEL_FLASH, " arch=sm_100 tau=8"},
+    {MXV_KERNEL_DMA, " tile=64x64"},
+    {MXV_KERNEL_DMA, " tile=64x64 low=nvfp4 dual=token"},
     {MXV_KERNEL_DMA, ""},
-    {MXV_KERNEL_DMA, " low=nvfp4 dual=token"},
     {MXV_KERNEL_DMA, " mode=low"},
     {MXV_KERNEL_DMA, " mode=high"},
     {MXV_KERNEL_DMA, " mode=low low=nvfp4"},
-    {MXV_KERNEL_DMA, " arch=sm_90 tile=64x64 smooth=1 dual=block"},
+    {MXV_KERNEL_DMA, " arch=sm_90 tile=64x32 smooth=1 dual=block"},
+    {MXV_KERNEL_DMA, " arch=sm_120 tile=64x32 plan=zones core=0.25 buffer=0.25"},
     {MXV_KERNEL_TILEMIX, ""},
     {MXV_KERNEL_TILEMIX, " plan=all_int8 smooth=1"},
     {MXV_KERNEL_TILEMIX, " plan=ratio share=0.25,0.5,0.75 qgran=token kgran=token"},
@@ -40,7 +42,7 @@ static const struct {
     const char *tokens;
     bool brief; // small enough for every run
 } ranges[] = {
-    {"qtok=0:128 ktok=0:128", true},
+    {"qtok=192:256 ktok=0:256", true},
     {"qtok=448:512 ktok=256:512", true},
     {"qtok=0:256 ktok=0:256", false},
     {"qtok=768:1024 ktok=512:1024", false},

@@ -154,6 +154,12 @@ static void draw_shape(struct sampler *s, struct mxv_case *c, uint64_t scores)
     }
     while (tile_scores(c) * c->d > budget * 64 && shrink(c)) {
     }
+    if (c->seqs.count == 1) { // one sequence is written lq= lk=
+        c->batch = 1;
+        c->lq = c->seqs.at[0].lq;
+        c->lk = c->seqs.at[0].lk;
+        c->seqs.count = 0;
+    }
 }
 
 static void draw_tile(struct sampler *s, struct mxv_case *c)

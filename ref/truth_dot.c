@@ -11,7 +11,7 @@
  * exponent among the products.
  *
  * Exact: all of it; mxv_truth_dot_odd rounds once, to odd. If this file is wrong,
- * unit.truth_oracles fails (which counts the three widths and wants each).
+ * unit.truth_oracles (counts the three widths and wants each) and unit.truth_widths fail.
  */
 #include "truth_internal.h"
 
