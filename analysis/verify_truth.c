@@ -306,33 +306,69 @@ static void score_errors(struct head_result *h, const struct problem *p, double 
     }
 }
 
-static int walk_rows(struct head_result *h, const struct problem *inputs,
-                     const struct problem *operands)
-{
-    const struct mxv_attention *a = inputs->a;
-    struct bound_terms terms = bound_terms(a, h->lk);
-    size_t tiles = ((h->lq + a->tile_m - 1) / a->tile_m) * ((h->lk + a->tile_n - 1) / a->tile_n);
-    struct mxv_truth_ball *exact = malloc((h->lk + 1) * sizeof *exact);
+// What the two walks over the judged rows share.
+struct walk {
+    struct head_result *h;
+    const struct problem *problem; // inputs or operands
+    double log2_unit;
+    struct bound_terms terms;
     double v_max[256];
-    h->score_error = malloc((tiles + 1) * sizeof *h->score_error);
-    int status = exact && h->score_error ? 0 : -1;
-    for (size_t i = 0; status == 0 && i < tiles; i++)
-        h->score_error[i] = NAN;
-    for (size_t c = 0; status == 0 && c < a->d; c++)
-        v_max[c] = largest_value(operands, c);
-    for (size_t i = 0; status == 0 && i < h->row_count; i++) {
+    const size_t *rows; // judged rows, and where they stand in h->rows
+    const size_t *places;
+};
+
+static void take_operand_scores(void *ctx, size_t index, const struct mxv_truth_ball *exact)
+{
+    struct walk *w = ctx;
+    bound_row(w->h, w->problem, w->places[index], &w->terms, w->v_max, exact);
+}
+
+static void take_input_scores(void *ctx, size_t index, const struct mxv_truth_ball *exact)
+{
+    struct walk *w = ctx;
+    score_errors(w->h, w->problem, w->log2_unit, w->rows[index], exact);
+}
+
+static size_t judged_rows(struct head_result *h, size_t *rows, size_t *places)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < h->row_count; i++) {
         if (h->undefined[h->rows[i]]) {
             h->undefined_rows++;
             continue;
         }
-        if (mxv_truth_scores(&operands->exact, h->rows[i], exact) != MXV_TRUTH_OK)
-            status = -1;
-        bound_row(h, operands, i, &terms, v_max, exact);
-        if (mxv_truth_scores(&inputs->exact, h->rows[i], exact) != MXV_TRUTH_OK)
-            status = -1;
-        score_errors(h, inputs, operands->log2_unit, h->rows[i], exact);
+        rows[n] = h->rows[i];
+        places[n++] = i;
     }
-    free(exact);
+    return n;
+}
+
+static enum mxv_truth_status walk_rows(struct head_result *h, const struct problem *inputs,
+                                       const struct problem *operands)
+{
+    const struct mxv_attention *a = inputs->a;
+    size_t tiles = ((h->lq + a->tile_m - 1) / a->tile_m) * ((h->lk + a->tile_n - 1) / a->tile_n);
+    size_t *rows = malloc((2 * h->row_count + 1) * sizeof *rows);
+    enum mxv_truth_status status = MXV_TRUTH_NO_MEMORY;
+    h->score_error = malloc((tiles + 1) * sizeof *h->score_error);
+    if (rows && h->score_error) {
+        size_t *places = rows + h->row_count, n = judged_rows(h, rows, places);
+        struct walk w = {.h = h,
+                         .problem = operands,
+                         .log2_unit = operands->log2_unit,
+                         .terms = bound_terms(a, h->lk),
+                         .rows = rows,
+                         .places = places};
+        for (size_t i = 0; i < tiles; i++)
+            h->score_error[i] = NAN;
+        for (size_t c = 0; c < a->d; c++)
+            w.v_max[c] = largest_value(operands, c);
+        status = mxv_truth_scores_of_rows(&operands->exact, rows, n, take_operand_scores, &w);
+        w.problem = inputs;
+        if (status == MXV_TRUTH_OK)
+            status = mxv_truth_scores_of_rows(&inputs->exact, rows, n, take_input_scores, &w);
+    }
+    free(rows);
     return status;
 }
 
@@ -353,8 +389,8 @@ int verify_truth(struct verification *v, struct head_result *h)
         if (status == MXV_TRUTH_OK)
             status = mxv_truth_rows(&operands.exact, h->rows, h->row_count, &options,
                                     h->from_operands, NULL, NULL);
-        if (status == MXV_TRUTH_OK && walk_rows(h, &inputs, &operands))
-            status = MXV_TRUTH_NO_MEMORY;
+        if (status == MXV_TRUTH_OK)
+            status = walk_rows(h, &inputs, &operands);
     }
     problem_free(&inputs);
     problem_free(&operands);

@@ -107,6 +107,10 @@ static int check_released(const struct mxv_attention *a, char *msg, size_t size)
                       NAME(LOW, a->low));
     if (a->mode == MXV_MODE_MIXED && a->mask != MXV_MASK_CAUSAL)
         return refuse(msg, size, "mask=full: the released mixed kernel is causal only (defect D6)");
+    if (a->mode == MXV_MODE_HIGH && a->high == MXV_HIGH_MXFP8_E5M2 && a->mask != MXV_MASK_CAUSAL)
+        return refuse(msg, size,
+                      "mask=full high=mxfp8_e5m2: the released kernel declares these operands as "
+                      "e4m3 (defect D6)");
     if (a->dual != MXV_DUAL_NONE && a->mask != MXV_MASK_CAUSAL)
         return refuse(msg, size,
                       "mask=full dual=%s: undefined names in the released kernel (defect D7)",

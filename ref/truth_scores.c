@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static bool base_ok(unsigned base)
 {
@@ -146,26 +147,64 @@ static void balls_of_row(const struct mxv_truth_problem *p, size_t i,
         scores[row->key[j]] = score_ball(&row->score[j], p->softcap);
 }
 
-enum mxv_truth_status mxv_truth_scores(const struct mxv_truth_problem *problem, size_t row,
-                                       struct mxv_truth_ball *scores)
+static enum mxv_truth_status take_rows(const struct mxv_truth_operands *operands,
+                                       const size_t *rows, size_t n_rows, mxv_truth_take *take,
+                                       void *ctx)
 {
-    struct mxv_truth_operands operands;
+    const struct mxv_truth_problem *p = operands->p;
+    struct mxv_truth_ball *scores = malloc((p->lk + 1) * sizeof *scores);
     struct mxv_truth_query query;
     struct mxv_truth_row work;
     enum mxv_truth_status status = MXV_TRUTH_NO_MEMORY;
-    if (!mxv_truth_problem_ok(problem) || !scores)
-        return MXV_TRUTH_BAD_ARGUMENT;
-    if (!mxv_truth_operands_init(&operands, problem))
-        return status;
-    if (mxv_truth_query_init(&query, problem)) {
-        if (mxv_truth_row_init(&work, problem->lk, problem->base, problem->softcap)) {
-            status = mxv_truth_score_row(&operands, &query, row, &work);
-            if (status == MXV_TRUTH_OK)
-                balls_of_row(problem, row, &work, scores);
+    if (scores && mxv_truth_query_init(&query, p)) {
+        if (mxv_truth_row_init(&work, p->lk, p->base, p->softcap)) {
+            status = MXV_TRUTH_OK;
+            for (size_t i = 0; status == MXV_TRUTH_OK && i < n_rows; i++) {
+                status = mxv_truth_score_row(operands, &query, rows[i], &work);
+                if (status != MXV_TRUTH_OK)
+                    break;
+                balls_of_row(p, rows[i], &work, scores);
+                take(ctx, i, scores);
+            }
             mxv_truth_row_clear(&work);
         }
         mxv_truth_query_clear(&query);
     }
+    free(scores);
+    return status;
+}
+
+enum mxv_truth_status mxv_truth_scores_of_rows(const struct mxv_truth_problem *problem,
+                                               const size_t *rows, size_t n_rows,
+                                               mxv_truth_take *take, void *ctx)
+{
+    struct mxv_truth_operands operands;
+    if (!mxv_truth_problem_ok(problem) || (!rows && n_rows) || !take)
+        return MXV_TRUTH_BAD_ARGUMENT;
+    if (!mxv_truth_operands_init(&operands, problem))
+        return MXV_TRUTH_NO_MEMORY;
+    enum mxv_truth_status status = take_rows(&operands, rows, n_rows, take, ctx);
     mxv_truth_operands_clear(&operands);
     return status;
+}
+
+struct copy_target {
+    struct mxv_truth_ball *scores;
+    size_t count;
+};
+
+static void copy_scores(void *ctx, size_t index, const struct mxv_truth_ball *scores)
+{
+    const struct copy_target *target = ctx;
+    (void)index;
+    memcpy(target->scores, scores, target->count * sizeof *scores);
+}
+
+enum mxv_truth_status mxv_truth_scores(const struct mxv_truth_problem *problem, size_t row,
+                                       struct mxv_truth_ball *scores)
+{
+    struct copy_target target = {scores, problem ? problem->lk : 0};
+    if (!scores)
+        return MXV_TRUTH_BAD_ARGUMENT;
+    return mxv_truth_scores_of_rows(problem, &row, 1, copy_scores, &target);
 }

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every binary32 word into each element format of 8 bits or fewer: against the slow oracle, whose
-// rounding boundaries are walked in ascending order, and against the host functions of the CUDA
-// headers where they are found. MXV_EXHAUSTIVE=1 takes all 2^32 words; without it every 4099th and
-// the words within 2 of each boundary. MXV_EXHAUSTIVE_ONLY=FORMAT restricts the run to one format.
-// The expectation never comes from the formats layer.
+// rounding boundaries are walked in ascending order, and, in the same pass, against the host
+// functions of the CUDA headers where they are found. MXV_EXHAUSTIVE=1 takes all 2^32 words;
+// without it every 4099th and the words within 2 of each boundary. MXV_EXHAUSTIVE_ONLY=FORMAT
+// restricts the run to one format. The expectation never comes from the formats layer.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,9 +44,22 @@ static const struct sweep sweeps[] = {
     {"e8m0", MXV_RNA, SLOW_RNA, MXV_OVERFLOW_SAT},
     {"e8m0", MXV_RTP, SLOW_RTP, MXV_OVERFLOW_SAT},
     {"e8m0", MXV_RTZ, SLOW_RTZ, MXV_OVERFLOW_SAT},
+    {"e8m0", MXV_RTP, SLOW_RTP, MXV_OVERFLOW_IEEE},
+    {"e8m0", MXV_RTZ, SLOW_RTZ, MXV_OVERFLOW_IEEE},
     {"e4m3", MXV_RNE, SLOW_RNE, MXV_OVERFLOW_IEEE},
     {"e5m2", MXV_RNE, SLOW_RNE, MXV_OVERFLOW_IEEE},
 };
+
+/// The header conversion with the sweep's format, rounding and overflow; NULL if there is none.
+static const struct cuda_conversion *cuda_for(const struct sweep *s)
+{
+    for (const struct cuda_conversion *c = cuda_conversions; c->format != NULL; c++) {
+        if (strcmp(c->format, s->format) == 0 && strcmp(c->round, mxv_round_name(s->round)) == 0 &&
+            c->ieee == (s->overflow == MXV_OVERFLOW_IEEE))
+            return c;
+    }
+    return NULL;
+}
 
 static bool all_words(void)
 {
@@ -100,18 +113,27 @@ static int index_of(const uint32_t *first, int count, uint32_t word)
 
 struct job {
     const struct sweep *sweep;
+    const struct cuda_conversion *cuda;
     enum mxv_element element;
     struct mxv_encode policy;
     struct slow_table table;
     uint32_t first[256];
 };
 
-static bool agrees(const struct job *j, int expected, uint32_t word)
+struct tally {
+    uint64_t words, wrong, wrong_cuda;
+};
+
+static void check(const struct job *j, int expected, uint32_t word, struct tally *t)
 {
     const uint64_t got = mxv_element_from_f32(j->element, word, &j->policy);
+    t->words++;
     if (expected >= 0)
-        return got == (uint64_t)expected;
-    return isnan(slow_decode(j->table.format, (unsigned)got));
+        t->wrong += got != (uint64_t)expected;
+    else
+        t->wrong += !isnan(slow_decode(j->table.format, (unsigned)got));
+    if (j->cuda != NULL)
+        t->wrong_cuda += got != j->cuda->encode(slow_float(word));
 }
 
 /// NaN: any NaN code, else the largest value (FP4, FP6, MXINT8), or 0 (s8).
@@ -122,51 +144,58 @@ static int expected_nan(const struct job *j)
     return j->table.has_nan ? -1 : (int)j->table.code[j->table.count - 1];
 }
 
-/// Words [begin, end) of one sign; both ends below 2^31. Adds the words seen to *seen.
-static uint64_t sweep_range(const struct job *j, uint32_t begin, uint32_t end, uint32_t stride,
-                            uint64_t *seen)
+/// Words [begin, end) and their negatives; both ends at most 2^31.
+static struct tally sweep_range(const struct job *j, uint32_t begin, uint32_t end, uint32_t stride)
 {
-    uint64_t wrong = 0;
+    struct tally t = {0, 0, 0};
+    const bool ieee = j->policy.overflow == MXV_OVERFLOW_IEEE;
     int index = index_of(j->first, j->table.count, begin), cached[2] = {0, 0}, cached_index = -1;
     for (uint64_t w = begin; w < end; w += stride) {
         const uint32_t word = (uint32_t)w;
         while (index < j->table.count && word >= j->first[index])
             index++;
-        const bool finite = word < 0x7F800000;
-        if (index != cached_index || !finite) {
+        if (index != cached_index || word >= 0x7F800000) {
             const double x = (double)slow_float(word);
-            const bool ieee = j->policy.overflow == MXV_OVERFLOW_IEEE;
             for (int s = 0; s < 2; s++)
                 cached[s] = isnan(x) ? expected_nan(j)
                                      : slow_encode(&j->table, s ? -x : x, j->sweep->slow, ieee);
-            cached_index = finite && x != 0 ? index : -1;
+            cached_index = word < 0x7F800000 && x != 0 ? index : -1;
         }
-        wrong += !agrees(j, cached[0], word) + !agrees(j, cached[1], word | 0x80000000u);
-        *seen += 2;
+        check(j, cached[0], word, &t);
+        check(j, cached[1], word | 0x80000000u, &t);
     }
-    return wrong;
+    return t;
 }
 
-static uint64_t sweep_all(const struct job *j, uint32_t stride, uint64_t *seen)
+static void add_tally(struct tally *sum, struct tally t)
 {
-    uint64_t wrong = 0, total = 0;
-#pragma omp parallel for schedule(dynamic) reduction(+ : wrong, total)
+    sum->words += t.words;
+    sum->wrong += t.wrong;
+    sum->wrong_cuda += t.wrong_cuda;
+}
+
+static struct tally sweep_all(const struct job *j, uint32_t stride)
+{
+    struct tally total = {0, 0, 0};
+#pragma omp parallel for schedule(dynamic)
     for (uint32_t chunk = 0; chunk < 2048; chunk++) {
-        uint64_t here = 0;
-        wrong += sweep_range(j, chunk << 20, (chunk + 1) << 20, stride, &here);
-        total += here;
+        const struct tally t = sweep_range(j, chunk << 20, (chunk + 1) << 20, stride);
+#pragma omp critical
+        add_tally(&total, t);
     }
     for (int i = 0; i < j->table.count; i++) {
         const uint32_t at = j->first[i];
-        wrong += sweep_range(j, at > 2 ? at - 2 : 0, at + 3, 1, &total);
+        add_tally(&total, sweep_range(j, at > 2 ? at - 2 : 0, at + 3, 1));
     }
-    *seen = total;
-    return wrong;
+    return total;
 }
 
-static void test_slow_oracle(void **state)
+static void test_every_word(void **state)
 {
     (void)state;
+    printf("CUDA headers %s\n", cuda_conversions[0].format != NULL
+                                    ? "found"
+                                    : "not found: compared with the slow oracle alone");
     for (size_t i = 0; i < sizeof sweeps / sizeof sweeps[0]; i++) {
         struct job j = {0};
         j.sweep = &sweeps[i];
@@ -175,68 +204,26 @@ static void test_slow_oracle(void **state)
         assert_true(mxv_element_find(j.sweep->format, &j.element));
         j.policy.round = j.sweep->round;
         j.policy.overflow = j.sweep->overflow;
+        j.cuda = cuda_for(j.sweep);
         j.table = slow_table_make(j.sweep->format);
         find_boundaries(&j.table, j.sweep->slow, j.first);
         const double start = seconds();
-        uint64_t seen = 0;
-        const uint64_t wrong = sweep_all(&j, all_words() ? 1 : 4099, &seen);
-        printf("%-9s %-4s %-4s %11llu words, %llu wrong, %.1f s\n", j.sweep->format,
+        const struct tally t = sweep_all(&j, all_words() ? 1 : 4099);
+        printf("%-9s %-4s %-4s %11llu words, %llu wrong, ", j.sweep->format,
                mxv_round_name(j.policy.round), mxv_overflow_name(j.policy.overflow),
-               (unsigned long long)seen, (unsigned long long)wrong, seconds() - start);
+               (unsigned long long)t.words, (unsigned long long)t.wrong);
+        if (j.cuda != NULL)
+            printf("%llu unlike CUDA, ", (unsigned long long)t.wrong_cuda);
+        printf("%.1f s\n", seconds() - start);
         fflush(stdout);
         slow_table_free(&j.table);
-        assert_int_equal(wrong, 0);
-    }
-}
-
-/// Compares one header conversion over the same words; the sign is the word's top bit.
-static uint64_t sweep_cuda(const struct cuda_conversion *c, uint32_t stride, uint64_t *seen)
-{
-    enum mxv_element element = MXV_E2M1;
-    struct mxv_encode policy = {0};
-    uint64_t wrong = 0, total = 0;
-    assert_true(mxv_element_find(c->format, &element));
-    assert_true(mxv_round_find(c->round, &policy.round));
-    policy.overflow = c->ieee ? MXV_OVERFLOW_IEEE : MXV_OVERFLOW_SAT;
-#pragma omp parallel for schedule(dynamic) reduction(+ : wrong, total)
-    for (uint32_t chunk = 0; chunk < 4096; chunk++) {
-        for (uint64_t w = (uint64_t)chunk << 20; w < (uint64_t)(chunk + 1) << 20; w += stride) {
-            const uint64_t got = mxv_element_from_f32(element, (uint32_t)w, &policy);
-            wrong += got != c->encode(slow_float((uint32_t)w));
-            total++;
-        }
-    }
-    *seen = total;
-    return wrong;
-}
-
-static void test_cuda_headers(void **state)
-{
-    (void)state;
-    if (CUDA_CONVERSION_COUNT == 0) {
-        printf("CUDA headers not found: comparison with them skipped\n");
-        skip();
-    }
-    for (size_t i = 0; i < CUDA_CONVERSION_COUNT; i++) {
-        const struct cuda_conversion *c = &cuda_conversions[i];
-        if (!chosen(c->format))
-            continue;
-        const double start = seconds();
-        uint64_t seen = 0;
-        const uint64_t wrong = sweep_cuda(c, all_words() ? 1 : 4099, &seen);
-        printf("cuda %-9s %-4s %-4s %11llu words, %llu wrong, %.1f s\n", c->format, c->round,
-               c->ieee ? "ieee" : "sat", (unsigned long long)seen, (unsigned long long)wrong,
-               seconds() - start);
-        fflush(stdout);
-        assert_int_equal(wrong, 0);
+        assert_int_equal(t.wrong, 0);
+        assert_int_equal(t.wrong_cuda, 0);
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slow_oracle),
-        cmocka_unit_test(test_cuda_headers),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_word)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

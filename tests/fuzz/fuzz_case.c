@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz target of the case language: no input may crash the parser; a line that it takes prints, reads
-// back to the same case, prints the same again and passes mxv_case_check; a refused one leaves a
-// message that begins with its column and the case untouched. Small cases without files are built.
+// Fuzz target of the case language: no input may crash the parser; a line that it takes prints,
+// reads back to the same case, prints the same again and passes mxv_case_check; a refused one
+// leaves a message that begins with its column and the case untouched. Small cases without files
+// are built.
 #include <mxverify/case.h>
 #include <stdio.h>
 #include <stdlib.h>

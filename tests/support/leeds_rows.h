@@ -45,7 +45,7 @@ static inline struct leeds_set leeds_read(const char *set, size_t digits)
     for (char *line = strtok_r((char *)file.data, "\n", &rest); line;
          line = strtok_r(NULL, "\n", &rest)) {
         char a[513], b[513], d16[16];
-        unsigned c, d;
+        unsigned c = 0, d = 0;
         if (line[0] == '#')
             continue;
         if (s.count == LEEDS_ROWS || sscanf(line, "%512s %512s %x %x %15s", a, b, &c, &d, d16) != 5)

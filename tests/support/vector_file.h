@@ -21,7 +21,7 @@ struct vector_bytes {
     size_t size;
 };
 
-static inline void vector_fail(const char *what, const char *where)
+static inline _Noreturn void vector_fail(const char *what, const char *where)
 {
     fprintf(stderr, "%s: %s\n", where, what);
     exit(1);

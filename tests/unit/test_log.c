@@ -134,7 +134,7 @@ static void test_case(void **state)
     const char *const maps[] = {"a.png", "b.npy"};
     struct mxv_log_case c = plain_case();
     c.verdict = MXV_VERDICT_FAIL;
-    c.reason = "tab\there, bad byte \xFF, good \xC3\xA9";
+    c.reason = "tab\there, bad bytes \xFF \xC0\x80, good \xC3\xA9";
     c.first = &where;
     c.element = &element;
     c.element_format = MXV_F16;
@@ -153,8 +153,9 @@ static void test_case(void **state)
     assert_int_equal(count, 1);
     assert_string_equal(text_at(record, "verdict"), "fail");
     assert_string_equal(text_at(record, "case"), c.line);
-    assert_string_equal(text_at(record, "reason"),
-                        "tab\there, bad byte \xEF\xBF\xBD, good \xC3\xA9");
+    assert_string_equal(
+        text_at(record, "reason"),
+        "tab\there, bad bytes \xEF\xBF\xBD \xEF\xBF\xBD\xEF\xBF\xBD, good \xC3\xA9");
     json_t *first = json_object_get(record, "first");
     assert_string_equal(text_at(first, "stage"), "score");
     assert_string_equal(text_at(first, "route"), "low");

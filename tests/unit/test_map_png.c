@@ -120,6 +120,7 @@ static void test_route_border(void **state)
     assert_true(count_colour(&p, 0xFF2D00) > 96 * 96 / 2); // the NaN/Inf cell
     assert_true(count_colour(&p, 0xE2E2E2) > 96 * 96 / 2); // the hatched cell
     assert_true(count_colour(&p, 0xBDBDBD) > 96 * 96 / 8);
+    assert_int_equal(count_colour(&p, mxv_map_route_colour(MXV_ROUTE_SKIP)), 0); // no outline
     assert_in_range(p.width, 500, 1600);
     assert_in_range(p.height, 400, 1600);
     free(p.rgb);
@@ -150,17 +151,23 @@ static void test_colour_bar(void **state)
     (void)state;
     struct mxv_map map = small_map();
     struct picture p = draw(&map, "bar.png");
-    size_t longest = 0;
+    size_t longest = 0, bar_x = 0, bar_end = 0;
     for (size_t x = 0; x < p.width; x++) {
         size_t length = 0;
         for (size_t y = 1; y < p.height; y++) {
             uint32_t c = dot(&p, x, y);
             bool in_bar = c != 0xFFFFFF && c != 0 && c != 0x444444;
             length = in_bar ? length + 1 : 0;
-            longest = length > longest ? length : longest;
+            if (length > longest) {
+                longest = length;
+                bar_x = x;
+                bar_end = y;
+            }
         }
     }
-    assert_in_range(longest, 290, 300); // 300 dots less the frame
+    assert_int_equal(longest, 298); // 300 dots less the frame
+    for (size_t i = 0; i < longest; i++)
+        assert_int_equal(dot(&p, bar_x, bar_end - i), mxv_map_colour((double)(i + 1) / 299));
     free(p.rgb);
     mxv_map_free(&map);
 }

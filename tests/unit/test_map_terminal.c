@@ -91,6 +91,23 @@ static void test_colour(void **state)
     mxv_map_free(&map);
 }
 
+static void test_number_style(void **state)
+{
+    (void)state;
+    const struct mxv_map_terminal terminal = {80, 0, false, false};
+    struct mxv_map map;
+    assert_int_equal(mxv_map_init(&map, 1, 3, false), MXV_OK);
+    map.values[0] = 2.5e-5;
+    map.values[1] = 3.25e6;
+    map.log_scale = true;
+    char *text = mxv_map_text(&map, &terminal);
+    assert_non_null(text);
+    assert_non_null(strstr(text, "from 2e-5 to 5e6 (log)"));
+    assert_non_null(strstr(text, "largest 3.25e6 "));
+    free(text);
+    mxv_map_free(&map);
+}
+
 // Without routes two rows share a line of half blocks.
 static void test_half_blocks(void **state)
 {
@@ -189,9 +206,13 @@ static void test_terminal_detection(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ascii),       cmocka_unit_test(test_colour),
-        cmocka_unit_test(test_half_blocks), cmocka_unit_test(test_width),
-        cmocka_unit_test(test_detection),   cmocka_unit_test(test_terminal_detection),
+        cmocka_unit_test(test_ascii),
+        cmocka_unit_test(test_colour),
+        cmocka_unit_test(test_number_style),
+        cmocka_unit_test(test_half_blocks),
+        cmocka_unit_test(test_width),
+        cmocka_unit_test(test_detection),
+        cmocka_unit_test(test_terminal_detection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -181,6 +181,13 @@ static void zones_plan(void **state)
     t.a.core_share = 1.0;
     expect(&t, 5, "c..../cc.../ccc../cccc./ccccc");
     case_free(&t);
+    begin(&t, MXV_KERNEL_DMA, 64, 160); // T counts key tiles; the diagonal starts in tile 3
+    t.a.mask = MXV_MASK_FULL;
+    t.a.plan = MXV_PLAN_ZONES;
+    t.a.sink = 0;
+    t.a.core_share = t.a.buffer_share = 0.3;
+    expect(&t, 5, "lhhch/llhhc");
+    case_free(&t);
 }
 
 // Two words a row, so that every index counts.

@@ -189,6 +189,10 @@ static void test_first_of_two(void **state)
     assert_int_equal(where.kind, MXV_TAPS_EXTRA);
     assert_at(&where, &early);
     assert_int_equal(where.differing[MXV_STAGE_SCORE], 1);
+    word_late.at = early;
+    word_late.at.stage = MXV_STAGE_ACC; // the very next tap
+    assert_int_equal(compare(&drop_early, &word_late, &where), 1);
+    assert_int_equal(where.kind, MXV_TAPS_EXTRA);
 }
 
 static void test_kept_stages(void **state)

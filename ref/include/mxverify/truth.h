@@ -118,6 +118,15 @@ enum mxv_truth_status mxv_truth_scores(const struct mxv_truth_problem *problem, 
                                        struct mxv_truth_ball *scores);
 
 /*
+ * The same for rows[n_rows], for callers that want many: `take` gets index i (of rows[i]) and
+ * scores[lk], valid during the call, in order and on the calling thread.
+ */
+typedef void mxv_truth_take(void *ctx, size_t index, const struct mxv_truth_ball *scores);
+enum mxv_truth_status mxv_truth_scores_of_rows(const struct mxv_truth_problem *problem,
+                                               const size_t *rows, size_t n_rows,
+                                               mxv_truth_take *take, void *ctx);
+
+/*
  * The normalised weights of one row, weights[lk]: each within options->radius (NULL or 0: 2^-40) of
  * the exact B^score / sum B^score. Keys not seen and the keys of an empty row: 0; an undefined row:
  * NaN.
