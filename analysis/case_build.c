@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a case to a call: options, first tokens of the sequences, tensors, plan. Every buffer belongs
-// to struct mxv_case_data. Open choices are resolved here: scale auto = 1/sqrt(d) in binary64, poff
-// auto = 8 for V in E4M3 and 0 otherwise (docs/kernels/contract.md 5), diag_tokens = D tiles rounded
-// up, at least one.
-// tests/unit/test_case_build.c fails if this is wrong.
+// From a case to a call: options, first tokens of the sequences, tensors, plan. Every buffer
+// belongs to struct mxv_case_data. Open choices are resolved here: scale auto = 1/sqrt(d) in
+// binary64, poff auto = 8 for V in E4M3 and 0 otherwise (docs/kernels/contract.md 5), diag_tokens =
+// D tiles rounded up, at least one. tests/unit/test_case_build.c fails if this is wrong.
 #include "case_internal.h"
 #include <math.h>
 #include <stdlib.h>
@@ -134,11 +133,8 @@ static enum mxv_status generate(const struct mxv_case *c, struct mxv_case_data *
                                 size_t size)
 {
     struct mxv_attention *a = &data->a;
-    struct mxv_generator_source s = {.call = a,
-                                     .generator = c->generator,
-                                     .seed = c->seed,
-                                     .gain = c->gain,
-                                     .at = c->at};
+    struct mxv_generator_source s = {
+        .call = a, .generator = c->generator, .seed = c->seed, .gain = c->gain, .at = c->at};
     size_t tokens_q = a->cu_q[a->sequences], tokens_k = a->cu_k[a->sequences];
     data->q = malloc((tokens_q * a->heads_q * a->d + 1) * sizeof(float));
     data->k = malloc((tokens_k * a->heads_kv * a->d + 1) * sizeof(float));

@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a case can be run: shapes, and combinations of fields that contradict each other or of which
-// one would have no effect. What a kernel offers at all is decided by mxv_attention_check, asked
-// last. A field without effect is refused rather than passed over: nobody shall believe that a run
-// tested it.
-// tests/unit/test_case_errors.c fails if a bad case gets through; tests/unit/test_tiers.c if a good
-// one is refused.
+// Whether a case can be run: shapes, and combinations of fields that contradict each other or of
+// which one would have no effect. What a kernel offers at all is decided by mxv_attention_check,
+// asked last. A field without effect is refused rather than passed over: nobody shall believe that
+// a run tested it. tests/unit/test_case_errors.c fails if a bad case gets through;
+// tests/unit/test_tiers.c if a good one is refused.
 #include "case_internal.h"
 #include <math.h>
 #include <stdarg.h>

@@ -1,14 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Band widths of plan `entropy` (docs/kernels/dma.md 2): the attention entropy of a query tile is the
-// mean over its rows that see a key of H = -sum p ln p, p the softmax of the row over its visible
-// keys, from the original inputs. Below the threshold, strictly, the band is floor(lk/16) tokens,
-// else floor(lk/8), in key tiles rounded up, at least one.
-// Binary64, sums in index order, exp and ln by the series below (+ - * / and exact scaling only), so
-// that a width does not depend on the machine's libm; relative error of either below 2^-50, of H
-// some 2^-45, so that a width is exact unless H lies that near to the threshold.
-// Rows with NaN: H is NaN, not below the threshold.
+// Band widths of plan `entropy` (docs/kernels/dma.md 2): the attention entropy of a query tile is
+// the mean over its rows that see a key of H = -sum p ln p, p the softmax of the row over its
+// visible keys, from the original inputs. Below the threshold, strictly, the band is floor(lk/16)
+// tokens, else floor(lk/8), in key tiles rounded up, at least one. Binary64, sums in index order,
+// exp and ln by the series below (+ - * / and exact scaling only), so that a width does not depend
+// on the machine's libm; relative error of either below 2^-50, of H some 2^-45, so that a width is
+// exact unless H lies that near to the threshold. Rows with NaN: H is NaN, not below the threshold.
 // tests/unit/test_case_plan.c fails if this is wrong (closed forms; MPFR).
 #include "case_internal.h"
 #include <math.h>

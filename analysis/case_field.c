@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Defaults of the kernels (docs/kernels/*.md) and typed access to the fields; text of a value.
-// Doubles are printed in the fewest digits that read back to the same value, so printing is lossless.
-// tests/unit/test_case.c fails if this is wrong (round trip of 100,000 cases).
+// Doubles are printed in the fewest digits that read back to the same value, so printing is
+// lossless. tests/unit/test_case.c fails if this is wrong (round trip of 100,000 cases).
 #include "case_internal.h"
 #include <stddef.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ unsigned case_load_choice(const struct mxv_case *c, enum mxv_case_field field)
 #define ACCESS_CHOICE(id, member, a)                                                               \
     case MXV_FIELD_##id:                                                                           \
         return (unsigned)c->member;
-#define ACCESS_FLAG ACCESS_CHOICE
+#define ACCESS_FLAG                                   ACCESS_CHOICE
 #define X(id, key, member, kind, a, b, kernels, text) ACCESS_##kind(id, member, a)
 #include <mxverify/case_fields.def>
 #undef X

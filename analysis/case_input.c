@@ -58,10 +58,11 @@ static enum mxv_status read_shape(struct reader *r, struct array *a)
     const size_t *s = a->t.shape;
     unsigned rank = a->t.rank;
     if (rank < 2 || rank > 4 || (rank == 4 && s[0] != 1)) {
-        text_message(r->message, r->size,
-                     "input %s (%s): %u dimensions%s; [heads][tokens][d], [1][heads][tokens][d] and "
-                     "[tokens][d] are read",
-                     a->name, a->path, rank, rank == 4 ? ", the first not 1" : "");
+        text_message(
+            r->message, r->size,
+            "input %s (%s): %u dimensions%s; [heads][tokens][d], [1][heads][tokens][d] and "
+            "[tokens][d] are read",
+            a->name, a->path, rank, rank == 4 ? ", the first not 1" : "");
         return MXV_ERR_INPUT;
     }
     a->d = s[rank - 1];
@@ -122,10 +123,11 @@ static enum mxv_status check_shapes(struct reader *r)
         r->group = q->heads / k->heads;
         return MXV_OK;
     }
-    text_message(r->message, r->size,
-                 "input shapes do not fit: q [%zu][%zu][%zu], k [%zu][%zu][%zu], v [%zu][%zu][%zu]; "
-                 "k and v must agree, q have the same d and a multiple of their heads",
-                 q->heads, q->tokens, q->d, k->heads, k->tokens, k->d, v->heads, v->tokens, v->d);
+    text_message(
+        r->message, r->size,
+        "input shapes do not fit: q [%zu][%zu][%zu], k [%zu][%zu][%zu], v [%zu][%zu][%zu]; "
+        "k and v must agree, q have the same d and a multiple of their heads",
+        q->heads, q->tokens, q->d, k->heads, k->tokens, k->d, v->heads, v->tokens, v->d);
     return MXV_ERR_INPUT;
 }
 
@@ -183,22 +185,24 @@ static enum mxv_status settle_shape(struct reader *r, struct mxv_case *c)
     }
     if (seqs_total(&c->seqs, false) == lq && seqs_total(&c->seqs, true) == lk)
         return MXV_OK;
-    text_message(r->message, r->size, "seqs: %zu query and %zu key tokens, the files give %zu and %zu",
+    text_message(r->message, r->size,
+                 "seqs: %zu query and %zu key tokens, the files give %zu and %zu",
                  seqs_total(&c->seqs, false), seqs_total(&c->seqs, true), lq, lk);
     return MXV_ERR_INPUT;
 }
 
-static enum mxv_status take_value(struct reader *r, const struct array *a, size_t head, size_t token,
-                                  size_t channel, float *out)
+static enum mxv_status take_value(struct reader *r, const struct array *a, size_t head,
+                                  size_t token, size_t channel, float *out)
 {
     size_t index = (head * a->tokens + token) * a->d + channel;
     uint32_t word = mxv_element_to_f32(a->t.type, mxv_tensor_code(&a->t, index));
     enum mxv_element in = r->c->in;
     memcpy(out, &word, sizeof *out);
     if (!isfinite(*out) && r->c->nonfinite == MXV_NONFINITE_REFUSE) {
-        text_message(r->message, r->size,
-                     "input %s (%s): head %zu, token %zu, channel %zu is %s; nonfinite=allow takes it",
-                     a->name, a->path, head, token, channel, isnan(*out) ? "NaN" : "infinite");
+        text_message(
+            r->message, r->size,
+            "input %s (%s): head %zu, token %zu, channel %zu is %s; nonfinite=allow takes it",
+            a->name, a->path, head, token, channel, isnan(*out) ? "NaN" : "infinite");
         return MXV_ERR_INPUT;
     }
     const struct mxv_encode keep_inf = {.inf = MXV_INF_KEEP};

@@ -33,11 +33,12 @@ bool case_field_same(const struct mxv_case *a, const struct mxv_case *b, enum mx
 unsigned case_load_choice(const struct mxv_case *c, enum mxv_case_field field);
 void case_store_choice(struct mxv_case *c, enum mxv_case_field field, unsigned value);
 
-// The case that all fields are compared with when a line is printed: the kernel's defaults, with the
-// shape open where files or `seqs` give it.
+// The case that all fields are compared with when a line is printed: the kernel's defaults, with
+// the shape open where files or `seqs` give it.
 void case_base(const struct mxv_case *c, struct mxv_case *base);
 
-// As mxv_case_check; *blame is the field the message is about, MXV_FIELD_COUNT for none in particular.
+// As mxv_case_check; *blame is the field the message is about, MXV_FIELD_COUNT for none in
+// particular.
 enum mxv_status case_check_fields(const struct mxv_case *c, enum mxv_case_field *blame,
                                   char *message, size_t size);
 // The checks of the call as a whole (mxv_attention_check), with the shape in cu_q and cu_k.
@@ -50,8 +51,8 @@ enum mxv_status case_starts(const struct mxv_case *c, struct mxv_case_data *data
                             size_t size);
 
 // Tensors from files, with the shape of the call.
-enum mxv_status case_read_input(const struct mxv_case *c, struct mxv_case_data *data,
-                                char *message, size_t size);
+enum mxv_status case_read_input(const struct mxv_case *c, struct mxv_case_data *data, char *message,
+                                size_t size);
 // Undoes %XX.
 void case_unescape(const char *escaped, size_t length, char *out, size_t size);
 

@@ -5,8 +5,8 @@
 // takes (docs/kernels/*.md). Look-up only.
 // tests/unit/test_case.c fails if this is wrong.
 #include "case_internal.h"
-#include <mxverify/policy.h>
 #include <mxverify/element.h>
+#include <mxverify/policy.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -124,7 +124,8 @@ static const char *own_name(enum domain domain, unsigned value)
     case DOMAIN_mxv_element:
         return value < MXV_ELEMENT_COUNT ? mxv_element_get((enum mxv_element)value)->name : NULL;
     case DOMAIN_mxv_scale_rule:
-        return value < MXV_SCALE_RULE_COUNT ? mxv_scale_rule_name((enum mxv_scale_rule)value) : NULL;
+        return value < MXV_SCALE_RULE_COUNT ? mxv_scale_rule_name((enum mxv_scale_rule)value)
+                                            : NULL;
     case DOMAIN_mxv_round:
         return value < MXV_ROUND_COUNT ? mxv_round_name((enum mxv_round)value) : NULL;
     default:

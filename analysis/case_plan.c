@@ -21,7 +21,7 @@ struct tile_row {
     const struct mxv_case *c;
     const struct mxv_attention *a;
     size_t head, sequence, i;
-    long lq, lk, keys;        // keys: key tiles
+    long lq, lk, keys;          // keys: key tiles
     long near_first, near_last; // key tiles of the first and the last row's diagonal
     long seen_first, seen_end;  // key tiles that some row sees
 };
@@ -47,8 +47,8 @@ static void find_seen(struct tile_row *r, long row, long last)
     }
 }
 
-static struct tile_row make_row(const struct mxv_case *c, const struct mxv_attention *a, size_t head,
-                                size_t sequence, size_t i)
+static struct tile_row make_row(const struct mxv_case *c, const struct mxv_attention *a,
+                                size_t head, size_t sequence, size_t i)
 {
     struct tile_row r = {.c = c, .a = a, .head = head, .sequence = sequence, .i = i};
     long bm = (long)a->tile_m, bn = (long)a->tile_n, row = (long)i * bm;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The canonical line, equality and identity of cases, and the descriptions made from the field list.
-// Two cases are equal when their canonical lines are: values print losslessly, one text each.
+// The canonical line, equality and identity of cases, and the descriptions made from the field
+// list. Two cases are equal when their canonical lines are: values print losslessly, one text each.
 // tests/unit/test_case.c and tests/unit/test_case_docs.c fail if this is wrong.
 #include "case_internal.h"
 #include <stdio.h>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Table of the generator families, rounding to the input type, and filling of whole tensors.
-// A value is computed in binary64, multiplied by the gain (queries), rounded to binary32 and then to
-// the input type, both to nearest even; finite overflow saturates, Inf stays Inf.
+// A value is computed in binary64, multiplied by the gain (queries), rounded to binary32 and then
+// to the input type, both to nearest even; finite overflow saturates, Inf stays Inf.
 // tests/unit/test_generators.c fails if this is wrong.
 #include "generators_internal.h"
 #include <string.h>

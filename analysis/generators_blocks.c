@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Families that aim at block quantisers: rounding ties, scale boundaries, zero and constant blocks.
-// They are exact for what is quantised as it is given: K (and V where it is E4M3 or 16-bit). Q meets
-// its quantiser after the product with scale * log2 e; it is exact there too when that product is a
-// power of two, as with scale=0.0866433975699931636771540434 (1/8 / log2 e).
-// tests/unit/test_generators.c fails if this is wrong: it decodes neighbours and asks for midpoints.
+// They are exact for what is quantised as it is given: K (and V where it is E4M3 or 16-bit). Q
+// meets its quantiser after the product with scale * log2 e; it is exact there too when that
+// product is a power of two, as with scale=0.0866433975699931636771540434 (1/8 / log2 e).
+// tests/unit/test_generators.c fails if this is wrong: it decodes neighbours and asks for
+// midpoints.
 #include "generators_internal.h"
 #include <math.h>
 
@@ -118,8 +119,16 @@ double generate_ties(const struct place *p)
 // scale rule: 2^k; 6, 7 (=1.75), 448, 464 times 2^k; 1.5 and sqrt 2 times 6 and 448.
 double generate_scale_edges(const struct place *p)
 {
-    static const double cuts[] = {1,     1.5,    1.75,   1.8125,           1.25,
-                                  1.125, 1.3125, 0x1p-9, 1.06066017177982129, 1.23743686707645817};
+    static const double cuts[] = {1,
+                                  1.5,
+                                  1.75,
+                                  1.8125,
+                                  1.25,
+                                  1.125,
+                                  1.3125,
+                                  0x1p-9,
+                                  1.06066017177982129,
+                                  1.23743686707645817};
     struct words b = draw_block(p);
     double largest = cuts[mxv_random_below(b.w[0], sizeof cuts / sizeof cuts[0])] *
                      power_of_two((int)mxv_random_below(b.w[1], 13) - 6);
@@ -134,11 +143,11 @@ double generate_scale_edges(const struct place *p)
 
 static bool is_zero_place(const struct place *p)
 {
-    if (mxv_random_below(draw_row(p).w[0], 8) == 0 || mxv_random_below(draw_block(p).w[0], 4) == 0 ||
-        mxv_random_below(draw_half(p).w[0], 4) == 0)
+    if (mxv_random_below(draw_row(p).w[0], 8) == 0 ||
+        mxv_random_below(draw_block(p).w[0], 4) == 0 || mxv_random_below(draw_half(p).w[0], 4) == 0)
         return true;
-    return p->role == MXV_ROLE_V &&
-           (mxv_random_below(draw_channel(p).w[0], 8) == 0 || draw_head(p).w[0] < UINT32_C(1) << 29);
+    return p->role == MXV_ROLE_V && (mxv_random_below(draw_channel(p).w[0], 8) == 0 ||
+                                     draw_head(p).w[0] < UINT32_C(1) << 29);
 }
 
 double generate_zero_blocks(const struct place *p)

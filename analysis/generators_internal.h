@@ -43,8 +43,8 @@ struct words draw_channel(const struct place *p);
 struct words draw_tile(const struct place *p, size_t tile);
 
 // Standard normal value of the element, by Teichroew's polynomial in a sum of 12 uniforms (Knuth,
-// The Art of Computer Programming 2, 3.4.1): |error| of a quantile below 0.01 for |x| < 3.4, largest
-// magnitude 9.9. Only + - * of binary64 numbers.
+// The Art of Computer Programming 2, 3.4.1): |error| of a quantile below 0.01 for |x| < 3.4,
+// largest magnitude 9.9. Only + - * of binary64 numbers.
 double draw_normal(const struct place *p);
 
 // +1 or -1: the channel's sign in the direction that queries and keys of a KV head share.

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Draws: Philox4x32-10 words (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011)
-// at a counter made of coordinates. Key: the seed. Counter words: column | stream << 16, token,
-// head | sequence << 16, role | generator << 8. Exact integer work; draw_normal is a fixed sequence of
-// binary64 operations, so the same on every machine that follows IEEE 754.
+// Draws: Philox4x32-10 words (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC
+// 2011) at a counter made of coordinates. Key: the seed. Counter words: column | stream << 16,
+// token, head | sequence << 16, role | generator << 8. Exact integer work; draw_normal is a fixed
+// sequence of binary64 operations, so the same on every machine that follows IEEE 754.
 // tests/unit/test_generators.c fails if this is wrong (published Philox vectors, moments, golden
 // hashes).
 #include "generators_internal.h"

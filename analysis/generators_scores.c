@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Families that shape the score matrix: which key a query prefers, how the row maximum moves, how
-// large and how equal logits are. Keys are sign vectors, so that <k_n, k_n> = d and <k_n, k_m> is of
-// the order of sqrt(d): a query g * k_n has its largest score at key n.
-// tests/unit/test_generators.c fails if this is wrong: it forms the scores and asks where they peak.
+// large and how equal logits are. Keys are sign vectors, so that <k_n, k_n> = d and <k_n, k_m> is
+// of the order of sqrt(d): a query g * k_n has its largest score at key n.
+// tests/unit/test_generators.c fails if this is wrong: it forms the scores and asks where they
+// peak.
 #include "generators_internal.h"
 
 // K along the head's direction at about 128; queries along, against or across it. At the default
@@ -30,14 +31,15 @@ static size_t edge_key(const struct place *p)
     const struct mxv_attention *a = p->s->call;
     size_t bn = a->tile_n, first, end;
     mxv_attention_visible(a, p->lq, p->lk, p->token, &first, &end);
-    size_t edges[] = {0,       1,          bn - 1,    bn,  bn + 1, 2 * bn - 1, 2 * bn, 126, 127,
-                      128,     129,        255,       256, 257,    first,      end - 1};
+    size_t edges[] = {0,   1,   bn - 1, bn,  bn + 1, 2 * bn - 1, 2 * bn, 126,
+                      127, 128, 129,    255, 256,    257,        first,  end - 1};
     uint32_t seen = 0;
     if (first >= end)
         return p->token % p->lk;
     if (p->s->at >= 0)
-        return (size_t)p->s->at < first ? first : (size_t)p->s->at >= end ? end - 1
-                                                                          : (size_t)p->s->at;
+        return (size_t)p->s->at < first  ? first
+               : (size_t)p->s->at >= end ? end - 1
+                                         : (size_t)p->s->at;
     for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++)
         if (edges[i] >= first && edges[i] < end)
             edges[seen++] = edges[i];

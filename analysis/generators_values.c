@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Families that draw each element by itself: distributions, codes, subnormals, extremes, and the
-// V tensors of algebraic probes. What each must hold is in docs/case-language.md and is checked from
-// the outside by tests/unit/test_generators.c. Amplitudes are choices of this project.
+// V tensors of algebraic probes. What each must hold is in docs/case-language.md and is checked
+// from the outside by tests/unit/test_generators.c. Amplitudes are choices of this project.
 #include "generators_internal.h"
 #include <math.h>
 
@@ -88,7 +88,8 @@ double generate_power_of_two(const struct place *p)
 {
     struct words r = draw_element(p, STREAM_ELEMENT);
     int span = p->role == MXV_ROLE_V ? 6 : 4;
-    return signed_by(r.w[1], power_of_two((int)mxv_random_below(r.w[0], 2 * (uint32_t)span) - span));
+    return signed_by(r.w[1],
+                     power_of_two((int)mxv_random_below(r.w[0], 2 * (uint32_t)span) - span));
 }
 
 double generate_row_scale(const struct place *p)

@@ -4,8 +4,8 @@
 // A tier is a list of cases followed by a number of sampled ones, which take the kernels in turn.
 // The head of include/mxverify/tiers.h says what each tier holds.
 // tests/unit/test_tiers.c fails if this is wrong.
-#include "tiers_internal.h"
 #include "case_internal.h"
+#include "tiers_internal.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@
     X(SMOKE, "smoke", true, 0, 0, "about a dozen fixed small cases for each kernel")               \
     X(QUICK, "quick", true, 100, 40000, "smoke and 100 sampled cases for each kernel")             \
     X(FUZZ, "fuzz", false, SIZE_MAX, 130000, "sampled from the seed, without end")                 \
-    X(NIGHTLY, "nightly", true, 500, 4000000, "smoke and 500 larger sampled cases for each kernel") \
+    X(NIGHTLY, "nightly", true, 500, 4000000,                                                      \
+      "smoke and 500 larger sampled cases for each kernel")                                        \
     X(REAL, "real", false, 0, 0, "captured activations: layers, heads, token ranges")
 
 #define X(id, name, smoke, samples, scores, text) TIER_##id,

@@ -42,10 +42,8 @@ static const struct {
     const char *tokens;
     bool brief; // small enough for every run
 } ranges[] = {
-    {"qtok=192:256 ktok=0:256", true},
-    {"qtok=448:512 ktok=256:512", true},
-    {"qtok=0:256 ktok=0:256", false},
-    {"qtok=768:1024 ktok=512:1024", false},
+    {"qtok=192:256 ktok=0:256", true},  {"qtok=448:512 ktok=256:512", true},
+    {"qtok=0:256 ktok=0:256", false},   {"qtok=768:1024 ktok=512:1024", false},
     {"qtok=0:1024 ktok=0:1024", false},
 };
 
@@ -83,8 +81,8 @@ static enum mxv_status add(struct builder *b, enum mxv_kernel kernel, int layer,
     const char *file = b->layers[layer]->d_name;
     struct mxv_case c;
     int n = snprintf(path, sizeof path, "%s/%.*s", b->dir, (int)(strlen(file) - 6), file);
-    if (n < 0 || (size_t)n >= sizeof path || mxv_case_escape(path, escaped, sizeof escaped) >=
-                                                 sizeof escaped) {
+    if (n < 0 || (size_t)n >= sizeof path ||
+        mxv_case_escape(path, escaped, sizeof escaped) >= sizeof escaped) {
         text_message(b->message, b->size, "path too long: %.80s", b->dir);
         return MXV_ERR_INPUT;
     }

@@ -3,10 +3,11 @@
 //
 // The sampler: case `index` of a kernel as a pure function of (seed, index). Draws are consecutive
 // Philox words at counter (n, index, kernel), key seed. Each option is uniform over what the kernel
-// offers together with the options drawn before it; fields without effect stay at their defaults, so
-// every case passes mxv_case_check. Lengths come from the edges of tiles and blocks. A shape above the
-// drawn budget is halved until it fits; budgets are about log-uniform, so small cases are frequent.
-// tests/unit/test_tiers.c fails if this is wrong (2,000 cases: none refused, coverage complete).
+// offers together with the options drawn before it; fields without effect stay at their defaults,
+// so every case passes mxv_case_check. Lengths come from the edges of tiles and blocks. A shape
+// above the drawn budget is halved until it fits; budgets are about log-uniform, so small cases are
+// frequent. tests/unit/test_tiers.c fails if this is wrong (2,000 cases: none refused, coverage
+// complete).
 #include "case_internal.h"
 #include <mxverify/tiers.h>
 
@@ -185,9 +186,9 @@ static void draw_window(struct sampler *s, struct mxv_case *c)
 
 static void draw_softmax(struct sampler *s, struct mxv_case *c)
 {
-    static const enum mxv_case_field fields[] = {
-        MXV_FIELD_MASK, MXV_FIELD_ALIGN,  MXV_FIELD_ORDER, MXV_FIELD_EXP,
-        MXV_FIELD_EMPTY, MXV_FIELD_MASKED, MXV_FIELD_LSE};
+    static const enum mxv_case_field fields[] = {MXV_FIELD_MASK, MXV_FIELD_ALIGN, MXV_FIELD_ORDER,
+                                                 MXV_FIELD_EXP,  MXV_FIELD_EMPTY, MXV_FIELD_MASKED,
+                                                 MXV_FIELD_LSE};
     static const double taus[] = {0.5, 0.75, 4, 8, 11};
     static const double offsets[] = {-8, -1, 0.5, 4, 8, 8.75, 12};
     static const double scales[] = {0.125, 1, 0.0625, 0.088388347648318447, 0.08664339756999316};
@@ -268,8 +269,9 @@ static void draw_released(struct sampler *s, struct mxv_case *c)
 
 static void draw_tilemix(struct sampler *s, struct mxv_case *c)
 {
-    static const enum mxv_case_field fields[] = {MXV_FIELD_BITS,  MXV_FIELD_ONE,  MXV_FIELD_QGRAN,
-                                                 MXV_FIELD_KGRAN, MXV_FIELD_INT8, MXV_FIELD_KVCACHE};
+    static const enum mxv_case_field fields[] = {MXV_FIELD_BITS,  MXV_FIELD_ONE,
+                                                 MXV_FIELD_QGRAN, MXV_FIELD_KGRAN,
+                                                 MXV_FIELD_INT8,  MXV_FIELD_KVCACHE};
     static const double shares[] = {0, 0.1, 0.25, 0.5, 0.75, 1};
     static const size_t groups[] = {1, 1, 1, 2, 4, 8};
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)

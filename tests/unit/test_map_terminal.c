@@ -6,6 +6,7 @@
 // of 3) has level 4.
 #include <mxverify/map.h>
 
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -184,7 +185,7 @@ static void test_detection(void **state)
 static void test_terminal_detection(void **state)
 {
     (void)state;
-    int fd = posix_openpt(2 /* O_RDWR */);
+    int fd = posix_openpt(O_RDWR);
     if (fd < 0 || !isatty(fd))
         skip();
     setenv("TERM", "xterm-256color", 1);

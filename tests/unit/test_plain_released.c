@@ -107,6 +107,22 @@ static void nvfp4_divides_by_the_unrounded_scale(void **state)
     assert_int_equal(code[1], 3);
 }
 
+// Scales are one (E4M3) and nothing (E5M2) below what the OCP rule gives.
+static void mxfp8_scales(void **state)
+{
+    (void)state;
+    struct mxv_attention a = {.kernel = MXV_KERNEL_DMA_RELEASED};
+    float x[32] = {8.0f, -1.0f};
+    uint32_t scale, code[32];
+    plain_released_block(&a, MXV_ROUTE_HIGH, x, &scale, code);
+    assert_int_equal(scale, 127 + 3 - 7);
+    assert_int_equal(code[1], 0xD8); // -16
+    a.high = MXV_HIGH_MXFP8_E5M2;
+    plain_released_block(&a, MXV_ROUTE_HIGH, x, &scale, code);
+    assert_int_equal(scale, 127 + 3 - 15);
+    assert_int_equal(code[0], 0x78); // 2^15
+}
+
 // V row n holds n in channel 0 and 1 in channel 1.
 static void begin(struct plain_case *t, size_t length, enum mxv_mask mask)
 {
@@ -203,6 +219,38 @@ static void sigma_of_the_wrong_row(void **state)
     case_free(&t);
 }
 
+// sigma = fma(A, RCP(c2), 1e-7) with RCP of a power of two exact; Q holds 0x3E0293EE.
+static void second_level_scales(void **state)
+{
+    (void)state;
+    static const struct {
+        enum mxv_mode mode;
+        size_t diag;
+        double c2;
+    } rows[] = {{MXV_MODE_MIXED, 1, 128.0},
+                {MXV_MODE_MIXED, 0, 8.0}, // D = s = 0: nvfp4
+                {MXV_MODE_HIGH, 1, 8.0},
+                {MXV_MODE_LOW, 1, 8.0}};
+    const double tiny = (double)case_float(0x33D6BF95u), fold = (double)case_float(0x3E0293EEu);
+    struct plain_case t;
+    begin(&t, 2, MXV_MASK_CAUSAL);
+    t.a.dual = MXV_DUAL_TOKEN;
+    t.a.sink = 0;
+    t.q[5] = 1.0f;
+    t.k[9] = -12.0f;
+    for (size_t n = 0; n < sizeof rows / sizeof *rows; n++) {
+        t.a.mode = rows[n].mode;
+        t.a.diag = rows[n].diag;
+        case_run(&t, 0, 0);
+        const struct mxv_tap *q = case_tap(&t, MXV_STAGE_Q_SIGMA, 0);
+        const struct mxv_tap *k = case_tap(&t, MXV_STAGE_K_SIGMA, 0);
+        assert_int_equal(q->words[0], case_word((float)(fold / rows[n].c2 + tiny)));
+        assert_int_equal(k->words[0], case_word((float)(12.0 / rows[n].c2 + tiny)));
+        assert_int_equal(k->words[1], 0x33D6BF95u);
+    }
+    case_free(&t);
+}
+
 // D7: the uniform kernel never multiplies the second-level scales back: 16 times K changes nothing.
 static void uniform_drops_second_level_scales(void **state)
 {
@@ -275,6 +323,8 @@ int main(void)
         cmocka_unit_test(floor2_below_powers_of_two),
         cmocka_unit_test(e2m1_rule_of_the_program),
         cmocka_unit_test(zero_and_infinite_blocks),
+        cmocka_unit_test(mxfp8_scales),
+        cmocka_unit_test(second_level_scales),
         cmocka_unit_test(nvfp4_divides_by_the_unrounded_scale),
         cmocka_unit_test(sink_tiles_see_the_future),
         cmocka_unit_test(routes_of_the_mixed_kernel),

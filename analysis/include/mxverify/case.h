@@ -88,19 +88,19 @@ struct mxv_case_shares {
 // at 0. Fields that the kernel does not have stay at their defaults.
 struct mxv_case {
     enum mxv_kernel kernel;
-#define MXV_MEMBER_CHOICE(member, a) enum a member;
-#define MXV_MEMBER_FLAG(member, a)   bool member;
-#define MXV_MEMBER_SIZE(member, a)   size_t member;
-#define MXV_MEMBER_LONG(member, a)   long member;
-#define MXV_MEMBER_REAL(member, a)   double member;
-#define MXV_MEMBER_AUTO(member, a)   double member;
-#define MXV_MEMBER_SEED(member, a)   uint64_t member;
-#define MXV_MEMBER_TILE(member, a)   struct mxv_case_tile member;
-#define MXV_MEMBER_RANGE(member, a)  struct mxv_case_range member;
-#define MXV_MEMBER_SEQS(member, a)   struct mxv_case_seqs member;
-#define MXV_MEMBER_SHARES(member, a) struct mxv_case_shares member;
-#define MXV_MEMBER_PATH(member, a)   char member[MXV_CASE_PATH_SIZE]; /* as in the line: escaped */
-#define MXV_MEMBER_FAULTS(member, a) uint64_t member;
+#define MXV_MEMBER_CHOICE(member, a)                  enum a member;
+#define MXV_MEMBER_FLAG(member, a)                    bool member;
+#define MXV_MEMBER_SIZE(member, a)                    size_t member;
+#define MXV_MEMBER_LONG(member, a)                    long member;
+#define MXV_MEMBER_REAL(member, a)                    double member;
+#define MXV_MEMBER_AUTO(member, a)                    double member;
+#define MXV_MEMBER_SEED(member, a)                    uint64_t member;
+#define MXV_MEMBER_TILE(member, a)                    struct mxv_case_tile member;
+#define MXV_MEMBER_RANGE(member, a)                   struct mxv_case_range member;
+#define MXV_MEMBER_SEQS(member, a)                    struct mxv_case_seqs member;
+#define MXV_MEMBER_SHARES(member, a)                  struct mxv_case_shares member;
+#define MXV_MEMBER_PATH(member, a)                    char member[MXV_CASE_PATH_SIZE]; /* as in the line: escaped */
+#define MXV_MEMBER_FAULTS(member, a)                  uint64_t member;
 #define X(id, key, member, kind, a, b, kernels, text) MXV_MEMBER_##kind(member, a)
 #include <mxverify/case_fields.def>
 #undef X
@@ -163,8 +163,8 @@ enum mxv_status mxv_case_parse(const char *line, struct mxv_case *out, char *mes
 enum mxv_status mxv_case_set(struct mxv_case *c, const char *assignment, char *message,
                              size_t size);
 
-// A path as `input` and `planfile` take it: space, comma, #, % and control characters as %XX. Returns
-// its length, as snprintf does.
+// A path as `input` and `planfile` take it: space, comma, #, % and control characters as %XX.
+// Returns its length, as snprintf does.
 size_t mxv_case_escape(const char *path, char *buf, size_t size);
 
 // Writes the canonical line; returns its length, as snprintf does when it does not fit.
@@ -196,7 +196,8 @@ struct mxv_case_data {
 };
 
 // Makes the tensors and the plan. The caller frees *out with mxv_case_free; on error *out is empty
-// and freeing it is allowed. MXV_ERR_INPUT, MXV_ERR_IO (files), MXV_ERR_MEMORY, MXV_ERR_UNSUPPORTED.
+// and freeing it is allowed. MXV_ERR_INPUT, MXV_ERR_IO (files), MXV_ERR_MEMORY,
+// MXV_ERR_UNSUPPORTED.
 enum mxv_status mxv_case_build(const struct mxv_case *c, struct mxv_case_data *out, char *message,
                                size_t size);
 void mxv_case_free(struct mxv_case_data *data);

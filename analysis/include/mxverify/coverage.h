@@ -52,7 +52,7 @@ enum { MXV_COVERAGE_VALUES = 64 };
 
 struct mxv_coverage {
     uint64_t cases[MXV_KERNEL_COUNT];
-    uint64_t value[MXV_KERNEL_COUNT][MXV_FIELD_COUNT][MXV_COVERAGE_VALUES]; // CHOICE, FLAG fields
+    uint64_t value[MXV_KERNEL_COUNT][MXV_FIELD_COUNT][MXV_COVERAGE_VALUES];   // CHOICE, FLAG fields
     uint64_t tile_rows[MXV_KERNEL_COUNT][17], tile_keys[MXV_KERNEL_COUNT][9]; // in 16s and in 32s
     uint64_t head_dim[MXV_KERNEL_COUNT][257];
     uint64_t route[MXV_KERNEL_COUNT][MXV_ROUTE_COUNT];

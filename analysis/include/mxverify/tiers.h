@@ -11,8 +11,8 @@
 //   real     the captured activations: layers x heads x token ranges, dma-released excepted
 //   PATH     lines of a file; `#` starts a comment, blank lines are passed over
 //
-// The sampler draws each option uniformly from what the kernel offers, and lengths from the edges of
-// tiles and blocks, and keeps most cases below 40,000 scores.
+// The sampler draws each option uniformly from what the kernel offers, and lengths from the edges
+// of tiles and blocks, and keeps most cases below 40,000 scores.
 #ifndef MXVERIFY_TIERS_H
 #define MXVERIFY_TIERS_H
 
@@ -44,8 +44,8 @@ size_t mxv_tier_count(const struct mxv_tier *tier);
 // Case i, i < mxv_tier_count. Thread-safe.
 void mxv_tier_case(const struct mxv_tier *tier, size_t i, struct mxv_case *out);
 
-// Case `index` of the sampler for one kernel. `scores` bounds query heads x sum lq*lk with whole key
-// tiles, at d = 64 (and falls as 1/d); smaller cases are far more frequent.
+// Case `index` of the sampler for one kernel. `scores` bounds query heads x sum lq*lk with whole
+// key tiles, at d = 64 (and falls as 1/d); smaller cases are far more frequent.
 void mxv_tier_sample(enum mxv_kernel kernel, uint64_t seed, uint64_t index, uint64_t scores,
                      struct mxv_case *out);
 

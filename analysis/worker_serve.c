@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The worker's end: it starts, says so, and answers tasks until its channel closes.
+// tests/unit/test_runner.c fails if this file is wrong.
+#include "worker.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <xxhash.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+static bool send_all(int fd, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    while (size) {
+        ssize_t n = send(fd, at, size, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        at += n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
+static bool send_frame(int fd, enum worker_frame_kind kind, uint64_t task, const void *bytes,
+                       size_t size)
+{
+    struct worker_frame head = {WORKER_MAGIC, (uint32_t)kind, task, size, XXH3_64bits(bytes, size)};
+    return send_all(fd, &head, sizeof head) && send_all(fd, bytes, size);
+}
+
+static bool receive_task(int fd, uint64_t *task)
+{
+    unsigned char bytes[sizeof *task];
+    size_t used = 0;
+    while (used < sizeof bytes) {
+        ssize_t n = recv(fd, bytes + used, sizeof bytes - used, 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        used += (size_t)n;
+    }
+    memcpy(task, bytes, sizeof bytes);
+    return true;
+}
+
+// Results go to the parent alone: what an implementation prints must not mix with them.
+static void settle(void)
+{
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == 1)
+        _exit(0); // the parent died before the call above
+#endif
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_DFL);
+    dup2(2, 1);
+    int empty = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (empty > 0) {
+        dup2(empty, 0);
+        close(empty);
+    }
+}
+
+void worker_serve(int fd, const struct mxv_runner_job *job)
+{
+    char message[1024] = "";
+    uint64_t task;
+    settle();
+    if (job->start && job->start(job->ctx, message, sizeof message)) {
+        send_frame(fd, WORKER_REFUSES, 0, message, strlen(message));
+        _exit(3);
+    }
+    bool alive = send_frame(fd, WORKER_READY, 0, "", 0);
+    while (alive && receive_task(fd, &task)) {
+        unsigned char *bytes = NULL;
+        size_t size = 0;
+        if (job->run(job->ctx, task, &bytes, &size))
+            _exit(3);
+        alive = send_frame(fd, WORKER_ANSWERS, task, bytes ? bytes : (const void *)"", size);
+        free(bytes);
+    }
+    _exit(0);
+}
