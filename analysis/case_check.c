@@ -177,6 +177,8 @@ static enum mxv_status check_released(struct check *k)
             return refuse(k, MXV_FIELD_SEQS, "dma-released needs lq = lk in each sequence");
     if (c->mask == MXV_MASK_FULL && c->mode == MXV_MODE_MIXED)
         return refuse(k, MXV_FIELD_MASK, "the released mixed kernel is causal only");
+    if (c->mask == MXV_MASK_FULL && c->mode == MXV_MODE_HIGH && c->high == MXV_HIGH_MXFP8_E5M2)
+        return refuse(k, MXV_FIELD_HIGH, "read as e4m3 by the released kernel with mask=full");
     if (c->mask == MXV_MASK_FULL && c->dual != MXV_DUAL_NONE)
         return refuse(k, MXV_FIELD_DUAL, "refers to undefined names with mask=full");
     if (c->mode == MXV_MODE_MIXED && c->low != MXV_LOW_NVFP4)

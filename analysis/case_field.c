@@ -19,6 +19,8 @@ static const struct {
 #undef X
 };
 
+_Static_assert(MXV_FAULT_COUNT <= 64, "struct mxv_case holds faults in 64 bits");
+
 static const void *field_at(const struct mxv_case *c, enum mxv_case_field field)
 {
     return (const char *)c + places[field].offset;

@@ -156,6 +156,10 @@ static void add_allowed(struct text *t, enum mxv_case_field field, unsigned kern
     char allowed[CASE_VALUE_SIZE];
     unsigned widest = 0;
     size_t longest = 0;
+    if (mxv_case_field_get(field)->kind == MXV_KIND_FAULTS) { // they differ by kernel
+        text_add(t, "names of `mxverify list faults`, separated by commas");
+        return;
+    }
     for (unsigned k = 0; k < MXV_KERNEL_COUNT; k++) {
         size_t n = kernels >> k & 1
                        ? mxv_case_field_allowed((enum mxv_kernel)k, field, allowed, sizeof allowed)

@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define START_LIMIT  60.0
-#define TICK         0.2 // seconds between looks at silent workers
-#define EXIT_GRACE   1.0 // seconds between a closed channel and the end of its process
-#define WORKERS_MAX  1024u
+#define START_LIMIT    60.0
+#define TICK           0.2 // seconds between looks at silent workers
+#define EXIT_GRACE     1.0 // seconds between a closed channel and the end of its process
+#define TRANSFER_GRACE 5.0 // seconds beyond the limit for an answer that has begun to arrive
+#define WORKERS_MAX    1024u
 
 struct mxv_runner {
     struct mxv_runner_options options;
@@ -108,14 +109,18 @@ enum mxv_status mxv_runner_open(const struct mxv_runner_options *options,
     return MXV_OK;
 }
 
-bool mxv_runner_submit(struct mxv_runner *r, uint64_t task)
+int mxv_runner_submit(struct mxv_runner *r, uint64_t task, char *message, size_t size)
 {
-    for (unsigned i = 0; i < r->count; i++)
-        if (r->workers[i].pid && !r->workers[i].busy) {
-            worker_ask(&r->workers[i], task); // a deaf worker is found by wait
-            return true;
-        }
-    return false;
+    for (unsigned i = 0; i < r->count; i++) {
+        struct worker *w = &r->workers[i];
+        if (w->busy)
+            continue;
+        if (!w->pid && start_worker(r, w, message, size) != MXV_OK)
+            return -1;
+        worker_ask(w, task); // a worker that no longer listens is found by wait
+        return 1;
+    }
+    return 0;
 }
 
 unsigned mxv_runner_busy(const struct mxv_runner *r)
@@ -149,7 +154,8 @@ static bool settle_task(struct mxv_runner *r, struct worker *w, struct mxv_runne
     double spent = worker_now() - w->started;
     int status = 0;
     bool ended = state == WORKER_PENDING && worker_ended(w, 0, &status);
-    bool late = r->options.timeout > 0 && spent > r->options.timeout;
+    double limit = r->options.timeout + (w->used ? TRANSFER_GRACE : 0);
+    bool late = r->options.timeout > 0 && spent > limit;
     if (state == WORKER_PENDING && !ended && !late)
         return false;
     *out = (struct mxv_runner_result){.task = w->task, .seconds = spent};
@@ -183,24 +189,16 @@ static int await_any(struct mxv_runner *r, double seconds)
     return poll(r->polls, n, tick > 0 ? (int)(tick * 1000) + 1 : 0);
 }
 
-int mxv_runner_wait(struct mxv_runner *r, struct mxv_runner_result *result, double seconds,
-                    char *message, size_t size)
+bool mxv_runner_wait(struct mxv_runner *r, struct mxv_runner_result *result, double seconds)
 {
     double until = worker_now() + seconds;
     for (;;) {
-        for (unsigned i = 0; i < r->count; i++) {
-            struct worker *w = &r->workers[i];
-            if (!w->busy || !settle_task(r, w, result))
-                continue;
-            if (!w->pid && start_worker(r, w, message, size) != MXV_OK) {
-                free(result->bytes);
-                return -1;
-            }
-            return 1;
-        }
+        for (unsigned i = 0; i < r->count; i++)
+            if (r->workers[i].busy && settle_task(r, &r->workers[i], result))
+                return true;
         double left = until - worker_now();
         if (left <= 0 || (await_any(r, left) < 0 && errno == EINTR))
-            return 0;
+            return false;
     }
 }
 

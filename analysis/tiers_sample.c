@@ -263,7 +263,8 @@ static void draw_released(struct sampler *s, struct mxv_case *c)
         draw_choice(s, c, MXV_FIELD_LOW);
     if (c->mode == MXV_MODE_MIXED)
         draw_band(s, c);
-    else if (c->dual == MXV_DUAL_NONE)
+    else if (c->dual == MXV_DUAL_NONE &&
+             (c->mode == MXV_MODE_LOW || c->high == MXV_HIGH_MXFP8_E4M3))
         draw_choice(s, c, MXV_FIELD_MASK);
 }
 

@@ -94,14 +94,12 @@ struct candidate {
     struct wide error;
 };
 
-/// |x * 1536 - code * scale * g| in units of 2^UNIT_EXP.
+/// |x * 1536 - code * scale * g| in units of 2^UNIT_EXP; a code that is not zero has the sign of x.
 static MXV_FN struct wide element_error(struct mxv_value x1536, struct mxv_value scale_g,
                                         uint8_t code)
 {
     const struct mxv_value decoded = mxv_value_mul(mxv_element_decode(MXV_E2M1, code), scale_g);
     const struct wide a = wide_from_magnitude(x1536), b = wide_from_magnitude(decoded);
-    if (x1536.sign != decoded.sign)
-        return wide_add(&a, &b);
     return wide_compare(&a, &b) >= 0 ? wide_subtract(&a, &b) : wide_subtract(&b, &a);
 }
 

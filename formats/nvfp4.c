@@ -184,7 +184,7 @@ static MXV_FN uint8_t encode_ggml(uint32_t x, uint32_t scale)
     uint8_t best = 0;
     uint32_t best_error = MXV_F32_INF;
     for (uint8_t code = 0; code < 16; code++) {
-        const uint32_t entry = code == 8 ? 0 : mxv_element_to_f32(MXV_E2M1, code);
+        const uint32_t entry = mxv_element_to_f32(MXV_E2M1, code);
         const uint32_t error = mxv_f32_abs(mxv_f32_sub(mxv_f32_mul(entry, scale), x));
         if (mxv_f32_less(error, best_error)) {
             best = code;

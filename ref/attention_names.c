@@ -66,7 +66,8 @@ bool mxv_choice_find(enum mxv_choice_kind kind, const char *name, unsigned *valu
 }
 
 static const struct mxv_fault_info faults[] = {
-#define X(id, name, stage, kernels, source, text) {name, MXV_STAGE_##stage, kernels, source, text},
+#define X(id, name, stage, also, kernels, trigger, source, text)                                   \
+    {name, MXV_STAGE_##stage, 1u << MXV_STAGE_##stage | (also), kernels, trigger, source, text},
 #include <mxverify/faults.def>
 #undef X
 };

@@ -5,8 +5,9 @@
 // docs/kernels/contract.md and the page of the kernel. Kernels differ by their recipe
 // (engine_recipe.c), operands (engine_operands.c, engine_released.c), plan (attention_plan.c) and
 // scores (engine_scores.c). ref/plain/ does the same from the documents alone; tests/gate compares
-// every tap. Fault D3 and D5 act here. Memory: operand copies of the head and one tile.
-#include "engine.h"
+// every tap. Faults act at the functions of engine_faults.h, D3 here. Memory: operand copies of the
+// head and one tile.
+#include "engine_faults.h"
 #include <math.h>
 #include <mxverify/special.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 
 // Working state of one query tile.
 struct tile {
-    size_t i, rows;
+    size_t i, rows, done;        // done: key tiles processed
     struct mxv_softmax_row *row; // [rows]
     uint32_t *s;                 // [rows][tile_n] score words
     float *p;                    // [tile_n] weights of one row
@@ -41,20 +42,28 @@ int head_open(struct head *h, const struct mxv_attention *a, size_t sequence, si
               const struct mxv_tap_sink *sink, char *message, size_t size)
 {
     memset(h, 0, sizeof *h);
-    h->a = a;
+    h->call = *a;
+    fault_call(&h->call);
+    h->a = &h->call;
     h->sequence = sequence;
     h->index = index;
-    h->kv_index = index / (a->heads_q / a->heads_kv);
+    h->kv_index = fault_kv_head(a, index);
     h->lq = a->cu_q[sequence + 1] - a->cu_q[sequence];
     h->lk = a->cu_k[sequence + 1] - a->cu_k[sequence];
     h->key_tiles = (h->lk + a->tile_n - 1) / a->tile_n;
-    h->c = log2_scale(a);
+    h->c = log2_scale(h->a);
     h->sink = sink;
     h->message = message;
     h->message_size = size;
     if (mxv_attention_check(a, message, size))
         return -1;
-    return recipe_choose(h) || operands_prepare(h) || values_prepare(h) ? -1 : 0;
+    if (recipe_choose(h))
+        return -1;
+    fault_models(h);
+    if (operands_prepare(h) || values_prepare(h))
+        return -1;
+    fault_copies(h);
+    return 0;
 }
 
 static void side_free(struct operand_side *side)
@@ -132,17 +141,19 @@ static void mask_tile(const struct head *h, const struct tile *t, size_t j)
     for (size_t r = 0; r < t->rows; r++) {
         size_t first, end, row = t->i * a->tile_m + r;
         mxv_attention_visible(a, h->lq, h->lk, row, &first, &end);
+        end = fault_visible_end(h, end);
         for (size_t n = 0; n < a->tile_n; n++) {
             uint32_t *w = &t->s[r * a->tile_n + n];
             bool visible = key + n >= first && key + n < end;
             if (key + n >= h->lk)
-                *w = minus_inf;
+                *w = fault_padding_word(h, minus_inf);
             else if (unmasked || visible)
                 continue;
             else if (h->recipe.additive_mask)
                 *w = word_of(value_of(*w) + -1.0e6f);
             else
-                *w = h->recipe.softmax.finite ? word_of(MXV_MASKED_SENTINEL) : minus_inf;
+                *w = fault_masked_word(h, h->recipe.softmax.finite ? word_of(MXV_MASKED_SENTINEL)
+                                                                   : minus_inf);
         }
     }
 }
@@ -161,9 +172,10 @@ static void softmax_row(const struct head *h, struct tile *t, size_t r)
     t->alpha[r] = mxv_softmax_rescale(p, row->m, m);
     for (size_t n = 0; n < bn; n++) {
         t->p[n] = mxv_softmax_weight(p, s[n], shift);
-        t->p_codes[r * bn + n] = code_of(h->recipe.p_type, t->p[n]);
+        t->p_codes[r * bn + n] = fault_weight_code(h, t->p[n], code_of(h->recipe.p_type, t->p[n]));
     }
-    mxv_softmax_add(p, row, t->alpha[r], t->p, bn);
+    fault_weights_summed(h, t->p_codes + r * bn, t->p);
+    mxv_softmax_add(p, row, fault_sum_alpha(h, row->m, t->alpha[r]), t->p, bn);
     row->m = m;
 }
 
@@ -171,10 +183,12 @@ static void accumulate(const struct head *h, struct tile *t, size_t j)
 {
     const struct recipe *recipe = &h->recipe;
     size_t d = h->a->d, bn = h->a->tile_n;
-    const struct mxv_operand *v = h->vt + j * d * bn;
+    const struct mxv_operand *v = h->vt + fault_value_tile(h, j) * d * bn;
     bool separate = recipe->pv_kind == PV_F16_TILE;
     uint32_t *cd = separate ? t->product : t->o;
     mxv_mma_decode_a(recipe->pv, t->p_codes, t->rows * bn, t->p_op);
+    for (size_t r = 0; r < t->rows; r++)
+        t->alpha[r] = fault_acc_alpha(h, t->alpha[r]);
     for (size_t r = 0; r < t->rows; r++)
         for (size_t c = 0; c < d; c++) {
             uint32_t *w = &cd[r * d + c];
@@ -186,6 +200,12 @@ static void accumulate(const struct head *h, struct tile *t, size_t j)
             uint32_t *w = &t->o[r * d + c];
             *w = word_of(fmaf(value_of(*w), t->alpha[r], from_f16(t->product[r * d + c])));
         }
+    fault_accumulator(h, t->o, t->rows * d);
+}
+
+static float row_total(const struct head *h, const struct mxv_softmax_row *row)
+{
+    return fault_total(h, mxv_softmax_total(&h->recipe.softmax, row));
 }
 
 static void tap_state(const struct head *h, const struct tile *t, enum mxv_route route, size_t j)
@@ -193,7 +213,7 @@ static void tap_state(const struct head *h, const struct tile *t, enum mxv_route
     uint32_t max[256], sum[256];
     for (size_t r = 0; r < t->rows; r++) {
         max[r] = word_of(t->row[r].m);
-        sum[r] = word_of(mxv_softmax_total(&h->recipe.softmax, &t->row[r]));
+        sum[r] = word_of(row_total(h, &t->row[r]));
     }
     tap(h, MXV_STAGE_MAX, route, t->i, j, t->rows, 1, max);
     tap(h, MXV_STAGE_WEIGHT, route, t->i, j, t->rows, h->a->tile_n, t->p_codes);
@@ -204,13 +224,16 @@ static void tap_state(const struct head *h, const struct tile *t, enum mxv_route
 static void key_tile(const struct head *h, struct tile *t, size_t j)
 {
     const struct mxv_attention *a = h->a;
-    enum mxv_route route = mxv_attention_route(a, h->sequence, h->index, t->i, j);
+    enum mxv_route route = fault_route(h, t->i, j);
+    struct fragment stale;
     if (route == MXV_ROUTE_SKIP && sink_unmasked(a, j))
         route = MXV_ROUTE_HIGH;
-    if (route == MXV_ROUTE_SKIP)
+    if (route == MXV_ROUTE_SKIP || fault_skips_tile(h, j))
         return;
     size_t key = j * a->tile_n, cols = h->lk - key < a->tile_n ? h->lk - key : a->tile_n;
+    fault_keep_fragment(h, t->done++, t->s, t->rows, cols, &stale);
     scores_compute(h, route, t->i, j, t->rows, cols, t->s);
+    fault_scores(h, route, t->rows, cols, &stale, t->s);
     mask_tile(h, t, j);
     tap(h, MXV_STAGE_SCORE, route, t->i, j, t->rows, a->tile_n, t->s);
     for (size_t r = 0; r < t->rows; r++)
@@ -228,7 +251,7 @@ static float finish_value(const struct head *h, float o, float total)
         return h->recipe.softmax.empty == MXV_EMPTY_ZERO ? 0 : NAN;
     float g = value_of(mxv_rcp(word_of(total), true));
     if (h->a->vt == MXV_E4M3)
-        g = g * h->v_scales[0];
+        g = g * fault_value_scale(h, h->v_scales[0]);
     return o * g;
 }
 
@@ -236,7 +259,7 @@ static void finish_tile(const struct head *h, const struct tile *t, uint32_t *ou
 {
     const struct mxv_attention *a = h->a;
     for (size_t r = 0; r < t->rows; r++) {
-        float total = mxv_softmax_total(&h->recipe.softmax, &t->row[r]);
+        float total = row_total(h, &t->row[r]);
         size_t row = t->i * a->tile_m + r;
         for (size_t c = 0; c < a->d; c++) {
             float o = finish_value(h, value_of(t->o[r * a->d + c]), total);
@@ -252,6 +275,7 @@ static void query_tile(const struct head *h, struct tile *t, size_t i, uint32_t 
 {
     const struct mxv_attention *a = h->a;
     t->i = i;
+    t->done = 0;
     t->rows = h->lq - i * a->tile_m < a->tile_m ? h->lq - i * a->tile_m : a->tile_m;
     memset(t->o, 0, t->rows * a->d * sizeof *t->o);
     for (size_t r = 0; r < t->rows; r++)

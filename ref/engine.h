@@ -67,6 +67,8 @@ struct head {
     size_t sequence, index, kv_index, lq, lk, key_tiles;
     float c; // binary32 of scale * log2 e
     struct recipe recipe;
+    struct mxv_attention call;     // the caller's call as faults change it
+    struct mxv_mma_model fault_pv; // recipe.pv under a fault of the unit
     struct operand_side q, k;
     float *v;               // [lk][d] values before the PV type
     uint32_t *v_codes;      // [lk][d]
@@ -87,6 +89,12 @@ int recipe_choose(struct head *h);
 // Operands: casts and smoothing, second level, copies, taps.
 int operands_prepare(struct head *h);
 int released_operands(struct head *h);
+int tilemix_operands(struct head *h);
+// First element of the head's keys in the packed tensor; rows in the 16-bit type of the operands;
+// the copy of one side for a route with blocks or 16-bit codes.
+const float *key_source(const struct head *h);
+void load_rows(const struct head *h, float *x, const float *source, size_t rows);
+int block_copy(struct head *h, struct operand_side *side, enum mxv_route route, bool side_b);
 int values_prepare(struct head *h);
 int copy_allocate(struct head *h, struct operand_copy *copy, size_t rows, size_t blocks,
                   bool byte_scales);

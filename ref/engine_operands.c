@@ -4,8 +4,8 @@
 // Operands of a head: casts, K smoothing, pre-scale, second level, and the copies that the routes
 // multiply (docs/kernels/contract.md 5 and 7, dma.md 1, tilemix.md 1, flash.md). Every step is one
 // binary32 operation or one rounding of an exact number to a code; blocks follow OCP MX v1.0 6.3.
-// Faults D1, D2, D8 to D11 and D13 act here. Compared tap by tap with ref/plain/.
-#include "engine.h"
+// Faults D8 to D11 and D13 act here. INT8 is in engine_int8.c. Compared tap by tap with ref/plain/.
+#include "engine_faults.h"
 #include <math.h>
 #include <mxverify/special.h>
 #include <stdlib.h>
@@ -129,24 +129,20 @@ static int second_level(struct head *h)
     return 0;
 }
 
-static uint8_t encode_scaled(enum mxv_element e, float x, int scale_exp, const struct mxv_encode *p)
+static uint32_t encode_scaled(const struct mxv_attention *a, enum mxv_element e, float x,
+                              int scale_exp, const struct mxv_encode *p)
 {
     struct mxv_value v = mxv_element_decode(MXV_F32, word_of(x));
     v.exp -= scale_exp;
-    return (uint8_t)mxv_element_encode(e, v, p);
+    return fault_code(a, e, v, (uint32_t)mxv_element_encode(e, v, p));
 }
 
 static void quantise_mx(const struct head *h, const float *x, enum mxv_element e, uint32_t *codes,
                         uint8_t *scale)
 {
     const struct mxv_attention *a = h->a;
-    bool fp4 = e == MXV_E2M1;
-    struct mxv_scale_policy policy = {.inf = MXV_SCALE_INF_MAX};
-    struct mxv_encode encode = {0};
-    if (fp4 && mxv_fault_on(a, MXV_FAULT_E2M1_RULE))
-        encode.round = MXV_RDMA;
-    if (fp4 && mxv_fault_on(a, MXV_FAULT_MXFP4_EMAX3))
-        policy.emax_offset = 1;
+    struct block_rules rules = {.rule = a->rule, .scale = {.inf = MXV_SCALE_INF_MAX}};
+    fault_block_rules(a, e, &rules);
     for (size_t i = 0; i < 32; i++) {
         codes[i] = 0;
         if (x[i] != x[i]) {
@@ -155,16 +151,16 @@ static void quantise_mx(const struct head *h, const float *x, enum mxv_element e
             return;
         }
     }
-    *scale = mxv_scale_e8m0(a->rule, e, word_of(amax_of(x, 32)), &policy);
+    float amax = amax_of(x, 32);
+    *scale = fault_scale_byte(a, amax, mxv_scale_e8m0(rules.rule, e, word_of(amax), &rules.scale));
     for (size_t i = 0; i < 32; i++)
-        codes[i] = encode_scaled(e, x[i], (int)*scale - 127, &encode);
+        codes[i] = encode_scaled(a, e, x[i], (int)*scale - 127, &rules.encode);
 }
 
 static void quantise_nvfp4(const struct head *h, const float *x, uint32_t *codes, uint8_t *scale)
 {
-    struct mxv_encode encode = {0};
-    if (mxv_fault_on(h->a, MXV_FAULT_E2M1_RULE))
-        encode.round = MXV_RDMA;
+    struct block_rules rules = {.rule = MXV_SCALE_FLOOR};
+    fault_block_rules(h->a, MXV_E2M1, &rules);
     for (size_t i = 0; i < 16; i++) {
         codes[i] = 0;
         if (x[i] != x[i]) {
@@ -180,7 +176,7 @@ static void quantise_nvfp4(const struct head *h, const float *x, uint32_t *codes
         divisor = raw;
     for (size_t i = 0; i < 16; i++) {
         float y = divisor == 0 ? copysignf(0, x[i]) : x[i] / divisor;
-        codes[i] = (uint32_t)mxv_element_from_f32(MXV_E2M1, word_of(y), &encode);
+        codes[i] = encode_scaled(h->a, MXV_E2M1, y, 0, &rules.encode);
     }
     if (mxv_fault_on(h->a, MXV_FAULT_SCALE_TWICE)) // third part of D11: the scale as E8M0
         *scale = mxv_scale_e8m0(MXV_SCALE_FLOOR, MXV_E2M1, word_of(raw * 4), NULL);
@@ -289,7 +285,7 @@ static void quantise_row(const struct head *h, enum mxv_route route, const float
             codes[c] = code_of(element, x[c]);
 }
 
-static int block_copy(struct head *h, struct operand_side *side, enum mxv_route route, bool side_b)
+int block_copy(struct head *h, struct operand_side *side, enum mxv_route route, bool side_b)
 {
     struct operand_copy *copy = &side->copy[route];
     size_t size = route == MXV_ROUTE_F16                                 ? 0
@@ -303,80 +299,6 @@ static int block_copy(struct head *h, struct operand_side *side, enum mxv_route 
         copy_decode_row(h, route, copy, row, side_b);
     }
     return 0;
-}
-
-// Group of a row for INT8 scales (tilemix.md 1.3).
-static size_t int8_group(enum mxv_granularity g, size_t row, size_t tile, bool key)
-{
-    switch (g) {
-    case MXV_GRAN_TOKEN:
-        return row;
-    case MXV_GRAN_WARP:
-        return key ? row / tile : row / 32;
-    case MXV_GRAN_THREAD:
-        return key ? row / tile * 4 + row % 8 / 2 : row / 32 * 8 + row % 8;
-    default:
-        return row / tile;
-    }
-}
-
-static int int8_code(float x, float delta, enum mxv_round round)
-{
-    struct mxv_encode encode = {.round = round, .min_set = true, .min = -127};
-    if (delta == 0)
-        return 0;
-    return (int8_t)mxv_element_from_f32(MXV_S8, word_of(x / delta), &encode);
-}
-
-static int int8_copy(struct head *h, struct operand_side *side, enum mxv_granularity g, size_t tile,
-                     bool key)
-{
-    struct operand_copy *copy = &side->copy[MXV_ROUTE_INT8];
-    size_t d = h->a->d, groups = side->rows * 9 + 64;
-    float *amax = calloc(groups, sizeof *amax);
-    if (!amax || copy_allocate(h, copy, side->rows, 1, false)) {
-        free(amax);
-        return head_fail(h, "out of memory for INT8 copies");
-    }
-    for (size_t row = 0; row < side->rows; row++) {
-        float *m = &amax[int8_group(g, row, tile, key)], x = amax_of(side->x + row * d, d);
-        *m = x > *m ? x : *m;
-    }
-    for (size_t row = 0; row < side->rows; row++) {
-        copy->scales[row] = amax[int8_group(g, row, tile, key)] / 127;
-        for (size_t c = 0; c < d; c++)
-            copy->codes[row * d + c] =
-                (uint8_t)int8_code(side->x[row * d + c], copy->scales[row], h->a->int8_round);
-        copy_decode_row(h, MXV_ROUTE_INT8, copy, row, key);
-    }
-    free(amax);
-    return 0;
-}
-
-// Replaces x by what an INT8 cache with per-token scales returns.
-static void cache_rows(const struct head *h, float *x, size_t rows, float *scales)
-{
-    size_t d = h->a->d;
-    for (size_t row = 0; row < rows; row++) {
-        float delta = amax_of(x + row * d, d) / 127;
-        if (scales)
-            scales[row] = delta;
-        for (size_t c = 0; c < d; c++) {
-            int code = int8_code(x[row * d + c], delta, h->a->int8_round);
-            x[row * d + c] = round_to(h->a->vt, (float)code * delta);
-        }
-    }
-}
-
-static int tilemix_copies(struct head *h)
-{
-    const struct mxv_attention *a = h->a;
-    if (int8_copy(h, &h->q, a->q_gran, a->tile_m, false) ||
-        int8_copy(h, &h->k, a->kv_cache ? MXV_GRAN_TOKEN : a->k_gran, a->tile_n, true))
-        return -1;
-    if (a->kv_cache)
-        cache_rows(h, h->k.x, h->lk, NULL);
-    return block_copy(h, &h->q, MXV_ROUTE_F16, false) || block_copy(h, &h->k, MXV_ROUTE_F16, true);
 }
 
 static int dma_copies(struct head *h)
@@ -396,11 +318,18 @@ static int dma_copies(struct head *h)
     return 0;
 }
 
-static void load_rows(const struct head *h, float *x, const float *source, size_t rows)
+void load_rows(const struct head *h, float *x, const float *source, size_t rows)
 {
     enum mxv_element type = operand_type(h->a);
     for (size_t i = 0; i < rows * h->a->d; i++)
         x[i] = round_to(type, source[i]);
+}
+
+const float *key_source(const struct head *h)
+{
+    const struct mxv_attention *a = h->a;
+    size_t tk = a->cu_k[a->sequences];
+    return a->k + (h->kv_index * tk + fault_first_key(a, h->sequence)) * a->d;
 }
 
 static void prescale_queries(const struct head *h)
@@ -416,7 +345,7 @@ static void prescale_queries(const struct head *h)
 int operands_prepare(struct head *h)
 {
     const struct mxv_attention *a = h->a;
-    const size_t d = a->d, tq = a->cu_q[a->sequences], tk = a->cu_k[a->sequences];
+    const size_t d = a->d, tq = a->cu_q[a->sequences];
     h->q.rows = h->lq;
     h->k.rows = h->lk;
     h->q.x = calloc(h->lq * d + 1, sizeof *h->q.x);
@@ -424,13 +353,13 @@ int operands_prepare(struct head *h)
     if (!h->q.x || !h->k.x)
         return head_fail(h, "out of memory for operands");
     load_rows(h, h->q.x, a->q + (h->index * tq + a->cu_q[h->sequence]) * d, h->lq);
-    load_rows(h, h->k.x, a->k + (h->kv_index * tk + a->cu_k[h->sequence]) * d, h->lk);
+    load_rows(h, h->k.x, key_source(h), h->lk);
     if (a->smooth_k && h->lk)
         smooth_keys(h->k.x, h->lk, d, operand_type(a));
     if (a->kernel == MXV_KERNEL_DMA_RELEASED)
         return released_operands(h);
     if (a->kernel == MXV_KERNEL_TILEMIX)
-        return tilemix_copies(h);
+        return tilemix_operands(h);
     if (a->kernel == MXV_KERNEL_FLASH)
         return block_copy(h, &h->q, MXV_ROUTE_F16, false) ||
                block_copy(h, &h->k, MXV_ROUTE_F16, true);

@@ -3,7 +3,7 @@
 //
 // Which matrix-unit model each route and the PV product use, and the softmax recipe of a kernel
 // (docs/kernels/contract.md 3 and 5, dma.md 3, dma-released.md 4 and 5).
-#include "engine.h"
+#include "engine_faults.h"
 #include <math.h>
 #include <stdio.h>
 
@@ -80,7 +80,7 @@ static int choose_released(struct head *h)
     bool f16_tile = causal && !(a->mode == MXV_MODE_MIXED && a->diag > 0);
     r->softmax.sum = MXV_SUM_TILE;
     r->softmax.unguarded = true;
-    r->softmax.natural = !causal;
+    r->softmax.natural = !causal || mxv_fault_on(a, MXV_FAULT_EXP_BASE);
     r->additive_mask = true;
     r->divide = true;
     r->pv_kind = !causal ? PV_TF32 : f16_tile ? PV_F16_TILE : PV_INTO_ACC;
@@ -105,8 +105,10 @@ int recipe_choose(struct head *h)
         .sum = a->arch == MXV_ARCH_SM_100 ? MXV_SUM_PAIR : MXV_SUM_QUAD,
         .empty = a->empty,
         .finite = a->masked == MXV_MASKED_FINITE,
-        .natural = a->kernel == MXV_KERNEL_DMA && a->mask == MXV_MASK_FULL &&
-                   mxv_fault_on(a, MXV_FAULT_NATURAL_EXP),
+        .natural = mxv_fault_on(a, MXV_FAULT_EXP_BASE) ||
+                   (a->kernel == MXV_KERNEL_DMA && a->mask == MXV_MASK_FULL &&
+                    mxv_fault_on(a, MXV_FAULT_NATURAL_EXP)),
+        .faults = fault_softmax(a),
     };
     if (choose_scores(h))
         return -1;

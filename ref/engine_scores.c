@@ -3,7 +3,7 @@
 //
 // One score tile of a route: matrix-unit product and scales (docs/kernels/dma.md 3, tilemix.md 3,
 // dma-released.md 5). Faults D4, D7 and D8 act here. Compared tap by tap with ref/plain/.
-#include "engine.h"
+#include "engine_faults.h"
 #include <math.h>
 
 static void product(const struct head *h, enum mxv_route route, size_t first, size_t rows,
@@ -36,7 +36,7 @@ static void core_product(const struct head *h, size_t first, size_t rows, size_t
                 uint32_t w = mxv_mma_dot_operands(m, 32, a + 32 * g, b + 32 * g, 0, NULL, NULL);
                 float scale =
                     q->scales[(first + r) * q->blocks + g] * k->scales[(key + n) * k->blocks + g];
-                acc = fmaf(value_of(w), scale, acc);
+                acc = fault_promoted(h, fmaf(value_of(w), scale, acc));
             }
             s[r * bn + n] = word_of(acc);
         }
@@ -103,15 +103,16 @@ static bool second_level_applies(const struct mxv_attention *a)
 void scores_compute(const struct head *h, enum mxv_route route, size_t i, size_t j, size_t rows,
                     size_t cols, uint32_t *s)
 {
-    size_t first = i * h->a->tile_m, key = j * h->a->tile_n;
+    size_t first = i * h->a->tile_m, key = fault_key_tile(h, j) * h->a->tile_n;
+    size_t scale_key = fault_scale_tile(h, j) * h->a->tile_n;
     if (route == MXV_ROUTE_CORE)
         core_product(h, first, rows, key, cols, s);
     else
         product(h, route, first, rows, key, cols, s);
     if (route == MXV_ROUTE_INT8)
-        int8_scale(h, first, rows, key, cols, s);
+        int8_scale(h, first, rows, scale_key, cols, s);
     if (second_level_applies(h->a))
-        second_level(h, i, key, rows, cols, s);
+        second_level(h, i, scale_key, rows, cols, s);
     if (h->a->kernel == MXV_KERNEL_DMA && h->a->dual == MXV_DUAL_CHANNEL &&
         mxv_fault_on(h->a, MXV_FAULT_CHANNEL_ON_KEYS))
         channel_on_keys(h, rows, cols, s);

@@ -3,7 +3,7 @@
 //
 // V of a head (docs/kernels/contract.md 5, tilemix.md 1), the operand taps, and the exact operands
 // for the truth of kind (b).
-#include "engine.h"
+#include "engine_faults.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -60,6 +60,7 @@ static void cache_values(struct head *h)
 {
     const struct mxv_attention *a = h->a;
     struct mxv_encode encode = {.round = a->int8_round, .min_set = true, .min = -127};
+    fault_int8_encode(a, &encode);
     for (size_t n = 0; n < h->lk; n++) {
         float *row = h->v + n * a->d, delta = amax_of(row, a->d) / 127;
         h->v_scales[n] = delta;
@@ -87,7 +88,8 @@ static void transpose_values(struct head *h)
     bool tf32 = h->recipe.pv_kind == PV_TF32; // the unit then reads binary32 words
     for (size_t n = 0; n < h->lk; n++)
         for (size_t c = 0; c < d; c++) {
-            struct mxv_operand *o = &h->vt[((n / bn) * d + c) * bn + n % bn];
+            size_t slot = fault_value_slot(h, n % bn);
+            struct mxv_operand *o = &h->vt[((n / bn) * d + c) * bn + slot];
             uint32_t word = tf32 ? word_of(h->v[n * d + c]) : h->v_codes[n * d + c];
             mxv_mma_decode_b(h->recipe.pv, &word, 1, o);
         }
@@ -104,7 +106,7 @@ int values_prepare(struct head *h)
     h->vt = calloc(h->key_tiles * d * a->tile_n + 1, sizeof *h->vt);
     if (!h->v || !h->v_codes || !h->vt || (scaled && !h->v_scales))
         return head_fail(h, "out of memory for V");
-    const float *source = a->v + (h->kv_index * tk + a->cu_k[h->sequence]) * d;
+    const float *source = a->v + (h->kv_index * tk + fault_first_key(a, h->sequence)) * d;
     for (size_t i = 0; i < n; i++)
         h->v[i] = a->vt == MXV_E4M3 ? source[i] : round_to(a->vt, source[i]);
     if (a->vt == MXV_E4M3)

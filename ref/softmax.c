@@ -22,6 +22,8 @@ static float exp2_by(enum mxv_exp kind, float x)
 void mxv_softmax_start(const struct mxv_softmax *p, struct mxv_softmax_row *row)
 {
     row->m = p->finite ? MXV_MASKED_SENTINEL : -INFINITY;
+    if (p->faults & MXV_SOFTMAX_SENTINEL)
+        row->m = MXV_SOFTMAX_SMALL_SENTINEL;
     for (int t = 0; t < MXV_SOFTMAX_LANES_MAX; t++)
         row->l[t] = 0;
     if (p->unguarded)
@@ -35,6 +37,11 @@ float mxv_softmax_max(float m, const float *s, size_t n)
     return m;
 }
 
+static bool guarded(const struct mxv_softmax *p)
+{
+    return !p->unguarded && !(p->faults & MXV_SOFTMAX_NO_GUARD);
+}
+
 static float rescale_argument(const struct mxv_softmax *p, float old, float m)
 {
     float d = old - m;
@@ -43,17 +50,19 @@ static float rescale_argument(const struct mxv_softmax *p, float old, float m)
 
 float mxv_softmax_keep(const struct mxv_softmax *p, float old, float candidate)
 {
-    if (p->tau > 0 && old != -INFINITY && candidate > old &&
-        rescale_argument(p, old, candidate) >= -p->tau)
-        return old;
-    return candidate;
+    if (!(p->tau > 0 && old != -INFINITY && candidate > old))
+        return candidate;
+    bool keep = rescale_argument(p, old, candidate) >= -p->tau;
+    if (p->faults & MXV_SOFTMAX_KEEP_INVERTED)
+        keep = !keep;
+    return keep ? old : candidate;
 }
 
 float mxv_softmax_rescale(const struct mxv_softmax *p, float old, float m)
 {
-    if (!p->unguarded && old == -INFINITY)
+    if (guarded(p) && old == -INFINITY)
         return 0;
-    if (!p->unguarded && old == m)
+    if (guarded(p) && old == m)
         return 1;
     float x = rescale_argument(p, old, m);
     return exp2_by(p->exp, p->natural ? x * log2_e : x);
@@ -61,7 +70,7 @@ float mxv_softmax_rescale(const struct mxv_softmax *p, float old, float m)
 
 float mxv_softmax_shift(const struct mxv_softmax *p, float m)
 {
-    if (!p->unguarded && m == -INFINITY)
+    if (guarded(p) && m == -INFINITY)
         return 0;
     return p->log2_scores ? m - p->offset : m * p->c - p->offset;
 }
@@ -115,6 +124,11 @@ float mxv_softmax_lse(const struct mxv_softmax *p, float m, float total, enum mx
 {
     if (total == 0)
         return p->empty == MXV_EMPTY_ZERO ? -INFINITY : NAN;
-    float lse = mxv_softmax_shift(p, m) + value_of(mxv_lg2(word_of(total), true));
+    float shift = mxv_softmax_shift(p, m);
+    if (p->faults & MXV_SOFTMAX_LSE_NO_MAX)
+        shift = 0;
+    if (p->faults & MXV_SOFTMAX_LSE_OFFSET)
+        shift = shift + p->offset;
+    float lse = shift + value_of(mxv_lg2(word_of(total), true));
     return base == MXV_LSE_E ? lse * ln_2 : lse;
 }

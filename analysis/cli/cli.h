@@ -12,14 +12,22 @@
 int cli_run(int argc, char **argv);
 int cli_list(int argc, char **argv);
 int cli_repro(int argc, char **argv);
+int cli_merge(int argc, char **argv);
 int cli_explain(int argc, char **argv);
 int cli_eval(int argc, char **argv);
 int cli_selftest(int argc, char **argv);
 int cli_table(int argc, char **argv);
+int cli_report(int argc, char **argv);
+int cli_diff(int argc, char **argv);
 
 // Prints `mxverify: ...` to stderr and returns 3.
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // realloc that ends the program with status 3 when memory is short.
 void *cli_realloc(void *p, size_t size);
+
+struct argp;
+// Parses the words behind a verb; options may follow arguments. Ends the program with status 3 for
+// words that are not understood. `name` is what messages begin with: "mxverify report".
+void cli_parse(const struct argp *argp, const char *name, int argc, char **argv, void *input);
 
 #endif

@@ -1,11 +1,23 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The run behind `run` and `repro`: configuration, source of cases, totals. Private.
+// The run behind `run`, `repro` and `merge`: configuration, source of cases, outcomes, totals.
+// Private.
+//
+//     run.c          verb run          run_cases.c    one run from start to report
+//     run_repro.c    verb repro        run_slot.c     one case: made, verified, packed
+//     run_options.c  options
+//     run_resume.c   an earlier log    run_workers.c  cases in worker processes, and again
+//     run_record.c   outcome <-> log   run_ledger.c   known failures
+//     run_totals.c   outcomes added    run_report.c   the table at the end
 #ifndef MXV_CLI_RUN_H
 #define MXV_CLI_RUN_H
 
+#include <argp.h>
+#include <jansson.h>
 #include <mxverify/coverage.h>
+#include <mxverify/ledger.h>
+#include <mxverify/shard.h>
 #include <mxverify/tiers.h>
 #include <mxverify/verify.h>
 
@@ -23,6 +35,14 @@ struct run_config {
     enum maps_wanted maps;
     bool with_real, quiet, print_hash, require_coverage, print_coverage, no_log;
     const char *real_dir;
+    unsigned workers; // processes; 0: cases are verified in this process
+    double timeout;   // seconds a case may take in a worker, 0: no limit
+    bool has_timeout, no_retry, resume;
+    struct mxv_shard shard;
+    const char *shard_source; // variable that the shard came from, or NULL
+    const char *ledger;
+    const char *impl_library; // path of an implementation outside the tree, or NULL
+    const char *device, *driver;
     int argc;
     char **argv;
 };
@@ -34,6 +54,38 @@ struct run_source {
     size_t count; // SIZE_MAX: until the time is over
 };
 
+// Numbers of a case that go to its record in the log and are read from it again when a run is
+// resumed or shards are merged: X(id, name in the log, value in struct mxv_verify_result *r).
+#define RUN_NUMBERS(X)                                                                             \
+    X(BOUND_RATIO, "bound_ratio", r->worst_bound_ratio)                                            \
+    X(TAPS, "taps", r->taps)                                                                       \
+    X(WORDS, "words", r->words)                                                                    \
+    X(TRUTH_ROWS, "truth_rows", r->truth_rows)                                                     \
+    X(ROWS, "rows", r->truth_rows_total)                                                           \
+    X(UNDEFINED_ROWS, "undefined_rows", r->undefined_rows)
+
+enum run_number {
+#define X(id, name, value) RUN_##id,
+    RUN_NUMBERS(X)
+#undef X
+#define X(id, name, text) RUN_TILES_##id, // "tiles.NAME": score tiles by route
+        MXV_ROUTES(X)
+#undef X
+            RUN_NUMBER_COUNT
+};
+
+// What is kept of a case once it is over; the same from a result and from its record.
+struct run_outcome {
+    uint64_t index;
+    enum mxv_kernel kernel;
+    enum mxv_verdict verdict;
+    bool has_truth;
+    double rel_l2_inputs, rel_l2_operands;
+    double numbers[RUN_NUMBER_COUNT];
+    uint64_t output_hash;
+    size_t map_count;
+};
+
 struct run_totals {
     size_t counts[MXV_VERDICT_COUNT];
     size_t by_kernel[MXV_KERNEL_COUNT][MXV_VERDICT_COUNT];
@@ -41,20 +93,122 @@ struct run_totals {
     double rel_l2_inputs[MXV_KERNEL_COUNT], rel_l2_operands[MXV_KERNEL_COUNT];
     double bound_ratio[MXV_KERNEL_COUNT];
     uint64_t truth_rows[MXV_KERNEL_COUNT], truth_rows_total[MXV_KERNEL_COUNT];
-    size_t done, maps;
+    size_t done, maps, resumed;
     bool stopped_early;
     double seconds;
     struct mxv_coverage coverage;
+    struct run_hash {
+        uint64_t index, hash;
+    } * hashes; // of every case, owned
+    size_t hash_room;
 };
+
+// One case on its way.
+struct run_slot {
+    uint64_t index;
+    struct mxv_case c;
+    struct mxv_verify_result result;
+    enum mxv_status status;
+    char message[MXV_VERIFY_TEXT];
+    enum mxv_verdict found;               // before the ledger
+    const struct mxv_ledger_entry *entry; // the entry that changed it, or NULL
+};
+
+struct run {
+    const struct run_config *config;
+    struct run_source *source;
+    struct run_totals totals;
+    struct mxv_log *log;
+    struct mxv_ledger *ledger;
+    struct mxv_ledger_place place;
+    size_t expired; // entries of the ledger
+    bool *finished; // [finished_count] cases that an earlier run has done
+    uint64_t finished_count;
+    uint64_t next; // first index not yet handed out
+    double start, last_progress;
+    char folder[1024], log_path[1200], today[11];
+    bool drawn;
+};
+
+// ---- options
 
 // Folder of the captured activations: the given one, else the first of data/real/... below the
 // current folder, the source folder and the installed data that holds them.
 const char *run_real_folder(const char *given);
 void run_config_defaults(struct run_config *config);
+// Options that verb repro has, too; the others are private to run.c.
+enum {
+    RUN_OPT_IMPL = 256,
+    RUN_OPT_OUT,
+    RUN_OPT_NO_TRUTH,
+    RUN_OPT_TRUTH_SCORES,
+    RUN_OPT_TIMEOUT,
+    RUN_OPT_NO_RETRY,
+    RUN_OPT_OTHER,
+    RUN_OPT_LAST = 512
+};
+extern const struct argp_option run_options[];
+// The parser of argp for a struct run_config; 0, or ARGP_ERR_UNKNOWN.
+int run_parse_option(int key, char *arg, struct argp_state *state);
+// What follows from options together; 0, or an exit status after a message.
+int run_config_finish(struct run_config *config);
+
+// ---- a run
+
 // Makes the folder and its parents; 0, or an exit status after a message.
 int run_make_folder(const char *path);
 // Runs everything and prints the report; returns the exit status.
 int run_cases(const struct run_config *config, struct run_source *source);
-void run_report(const struct run_config *config, const struct run_totals *totals, uint64_t hash);
+// log_path: NULL when none was written.
+void run_report(const struct run_config *config, const struct run_totals *totals, uint64_t hash,
+                const char *log_path);
+// Next index of this shard that is not finished; false when there is none, or when the run is
+// interrupted or out of time.
+bool run_next(struct run *run, uint64_t *index);
+bool run_interrupted(void);
+double run_now(void);
+void run_progress(struct run *run, bool last);
+// Takes a verified case over: ledger, totals, log, terminal. 0, or an exit status after a message.
+int run_finish(struct run *run, struct run_slot *slot);
+
+// ---- one case
+
+// Case `index` with the settings of the command line; slot->status says whether there is one.
+void run_slot_make(const struct run *run, struct run_slot *slot, uint64_t index);
+void run_slot_verify(const struct run *run, struct run_slot *slot);
+// The result as bytes and back; both sides are the same program. false: memory is short, or the
+// bytes are no result.
+bool run_slot_pack(const struct run_slot *slot, unsigned char **bytes, size_t *size);
+bool run_slot_unpack(struct run_slot *slot, const unsigned char *bytes, size_t size);
+
+// ---- outcomes
+
+void run_outcome_of(const struct run_slot *slot, struct run_outcome *out);
+int run_write_record(struct run *run, const struct run_slot *slot, const char *id,
+                     const char *line);
+// From a record of a log; false when it is none or lacks something.
+bool run_read_record(const json_t *record, struct run_outcome *out, struct mxv_case *c);
+
+// routes: bit set of enum mxv_route.
+void run_totals_add(struct run_totals *totals, const struct run_outcome *outcome,
+                    const struct mxv_case *c);
+// XXH3-64 over the output hashes in the order of the indices.
+uint64_t run_totals_hash(struct run_totals *totals);
+void run_totals_free(struct run_totals *totals);
+// shard: NULL for the whole.
+int run_write_totals(struct mxv_log *log, const struct run_totals *totals, uint64_t hash,
+                     const struct mxv_shard *shard);
+
+// ---- resume, workers, ledger
+
+// Reads the log of an earlier run into totals and finished, and cuts a torn record and the totals
+// off. 0, or an exit status after a message. *has_header: whether the log has one to keep.
+int run_resume(struct run *run, bool *has_header);
+int run_workers(struct run *run);
+int run_open_ledger(struct run *run);
+void run_apply_ledger(struct run *run, struct run_slot *slot);
+void run_report_ledger(const struct run *run);
+// A result without a run: quarantined by the ledger. True when it was.
+bool run_quarantine(struct run *run, struct run_slot *slot);
 
 #endif

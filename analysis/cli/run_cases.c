@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop of a run: cases are verified in chunks on OpenMP threads and reported in their order, so
-// that log, hash and totals do not depend on the number of threads. An interrupt ends the run after
-// the chunk in flight (exit status 2).
+// A run from start to report. In this process cases are verified in chunks on OpenMP threads; with
+// workers, in processes (run_workers.c). Either way they are reported in the order of their
+// indices, so that log, hash and totals do not depend on threads or workers. An interrupt ends the
+// run after the chunk in flight (exit status 2).
 #include "cli.h"
 #include "run.h"
 #include <errno.h>
@@ -14,7 +15,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 enum { CHUNK = 16 };
 
@@ -26,25 +26,12 @@ static void on_interrupt(int signal)
     interrupted = 1;
 }
 
-struct slot {
-    struct mxv_case c;
-    struct mxv_verify_result result;
-    enum mxv_status status;
-    char message[MXV_VERIFY_TEXT];
-};
+bool run_interrupted(void)
+{
+    return interrupted != 0;
+}
 
-struct run {
-    const struct run_config *config;
-    struct run_source *source;
-    struct run_totals totals;
-    struct mxv_log *log;
-    XXH3_state_t *hash;
-    double start, last_progress;
-    char folder[1024];
-    bool drawn;
-};
-
-static double now(void)
+double run_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -70,124 +57,38 @@ int run_make_folder(const char *path)
     return 0;
 }
 
-static void progress(struct run *run, bool last)
+// Cases of this shard, resumed ones included; SIZE_MAX when there is no end.
+static size_t expected_cases(const struct run *run)
 {
-    double t = now();
+    const struct mxv_shard *s = &run->config->shard;
+    size_t count = run->source->count;
+    if (count == SIZE_MAX || s->count <= 1)
+        return count;
+    return count / s->count + (s->index < count % s->count);
+}
+
+void run_progress(struct run *run, bool last)
+{
+    double t = run_now();
     bool terminal = isatty(2);
     if (run->config->quiet || (!last && t - run->last_progress < (terminal ? 0.2 : 10)))
         return;
     run->last_progress = t;
-    size_t bad = 0;
+    size_t bad = 0, fresh = run->totals.done - run->totals.resumed, all = expected_cases(run);
     for (unsigned v = 0; v < MXV_VERDICT_COUNT; v++)
         if (mxv_verdict_class_of((enum mxv_verdict)v) == MXV_VERDICT_BAD)
             bad += run->totals.counts[v];
-    char of[32] = "";
-    if (run->source->count != SIZE_MAX)
-        snprintf(of, sizeof of, "/%zu", run->source->count);
-    fprintf(stderr, "%s%zu%s cases, %zu not passed, %.1f s, %.1f cases/s%s", terminal ? "\r" : "",
-            run->totals.done, of, bad, t - run->start,
-            (double)run->totals.done / (t - run->start + 1e-9), terminal && !last ? "" : "\n");
+    char of[32] = "", left[48] = "";
+    double rate = (double)fresh / (t - run->start + 1e-9);
+    if (all != SIZE_MAX)
+        snprintf(of, sizeof of, "/%zu", all);
+    if (terminal && !last && all != SIZE_MAX && fresh && rate > 0)
+        snprintf(left, sizeof left, ", %.0f s left", (double)(all - run->totals.done) / rate);
+    fprintf(stderr, "%s%zu%s cases, %zu not passed, %.1f s, %.1f cases/s%s%s", terminal ? "\r" : "",
+            run->totals.done, of, bad, t - run->start, rate, left, terminal && !last ? "" : "\n");
 }
 
-static void apply_settings(const struct run_config *config, struct slot *s)
-{
-    for (size_t i = 0; s->status == MXV_OK && i < config->setting_count; i++)
-        s->status = mxv_case_set(&s->c, config->settings[i], s->message, sizeof s->message);
-    if (s->status == MXV_OK && config->setting_count)
-        s->status = mxv_case_check(&s->c, s->message, sizeof s->message);
-}
-
-static void verify_slot(const struct run *run, struct slot *s, size_t index)
-{
-    const struct run_config *config = run->config;
-    struct mxv_verify_options options = config->verify;
-    s->status = MXV_OK;
-    if (run->source->tier)
-        mxv_tier_case(run->source->tier, index, &s->c);
-    else
-        s->c = run->source->single;
-    apply_settings(config, s);
-    bool first = index < RUN_MAPS_AUTO || s->c.input[0];
-    options.map_folder = config->maps == MAPS_NONE ? NULL : run->folder;
-    options.maps_on_pass = config->maps == MAPS_ALL || (config->maps == MAPS_AUTO && first);
-    if (s->c.faults)
-        options.impl = MXV_IMPL_EMULATION;
-    memset(&s->result, 0, sizeof s->result);
-    if (s->status == MXV_OK)
-        s->status = mxv_verify_case(&s->c, &options, &s->result, s->message, sizeof s->message);
-    if (s->status == MXV_ERR_UNSUPPORTED) {
-        s->result.verdict = MXV_VERDICT_UNSUPPORTED;
-        snprintf(s->result.reason, sizeof s->result.reason, "%s", s->message);
-        s->status = MXV_OK;
-    }
-}
-
-static int log_slot(struct run *run, const struct slot *s, const char *id, const char *line)
-{
-    const struct mxv_verify_result *r = &s->result;
-    char message[MXV_VERIFY_TEXT], hash[20];
-    const char *maps[MXV_VERIFY_MAPS];
-    for (size_t i = 0; i < r->map_count; i++)
-        maps[i] = r->maps[i];
-    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)r->output_hash);
-    const struct mxv_log_metrics metrics[] = {{"out.inputs", &r->against_inputs},
-                                              {"out.operands", &r->against_operands}};
-    const struct mxv_log_number numbers[] = {
-        {"bound_ratio", r->worst_bound_ratio}, {"taps", (double)r->taps},
-        {"words", (double)r->words},           {"truth_rows", (double)r->truth_rows},
-        {"rows", (double)r->truth_rows_total}, {"undefined_rows", (double)r->undefined_rows},
-    };
-    const struct mxv_log_text texts[] = {{"output_hash", hash}};
-    struct mxv_log_case record = {
-        .id = id,
-        .line = line,
-        .verdict = r->verdict,
-        .reason = r->reason[0] ? r->reason : NULL,
-        .seconds = r->seconds,
-        .first = r->verdict == MXV_VERDICT_FAIL ? &r->first : NULL,
-        .element = r->element.rows ? &r->element : NULL,
-        .element_format = r->element_format,
-        .metrics_count = r->has_truth ? 2 : 0,
-        .metrics = metrics,
-        .numbers_count = sizeof numbers / sizeof numbers[0],
-        .numbers = numbers,
-        .texts_count = 1,
-        .texts = texts,
-        .maps_count = r->map_count,
-        .maps = maps,
-    };
-    if (!run->log || mxv_log_write_case(run->log, &record, message, sizeof message) == MXV_OK)
-        return 0;
-    return cli_usage("%s", message);
-}
-
-static void add_totals(struct run *run, const struct slot *s)
-{
-    const struct mxv_verify_result *r = &s->result;
-    struct run_totals *t = &run->totals;
-    enum mxv_kernel k = s->c.kernel;
-    t->counts[r->verdict]++;
-    t->by_kernel[k][r->verdict]++;
-    t->done++;
-    t->maps += r->map_count;
-    t->words[k] += r->words;
-    t->truth_rows[k] += r->truth_rows;
-    t->truth_rows_total[k] += r->has_truth ? r->truth_rows_total : 0;
-    for (unsigned route = 0; route < MXV_ROUTE_COUNT; route++)
-        t->tiles[k][route] += r->tiles[route];
-    double inputs = mxv_metric_value(&r->against_inputs, MXV_METRIC_REL_L2);
-    double operands = mxv_metric_value(&r->against_operands, MXV_METRIC_REL_L2);
-    if (r->has_truth && inputs > t->rel_l2_inputs[k])
-        t->rel_l2_inputs[k] = inputs;
-    if (r->has_truth && operands > t->rel_l2_operands[k])
-        t->rel_l2_operands[k] = operands;
-    if (r->worst_bound_ratio > t->bound_ratio[k])
-        t->bound_ratio[k] = r->worst_bound_ratio;
-    mxv_coverage_add(&t->coverage, &s->c, r->routes);
-    XXH3_64bits_update(run->hash, &r->output_hash, sizeof r->output_hash);
-}
-
-static void print_slot(struct run *run, const struct slot *s, const char *id, const char *line)
+static void print_slot(struct run *run, const struct run_slot *s, const char *id, const char *line)
 {
     const struct mxv_verify_result *r = &s->result;
     bool good = mxv_verdict_class_of(r->verdict) == MXV_VERDICT_GOOD;
@@ -208,7 +109,7 @@ static void print_slot(struct run *run, const struct slot *s, const char *id, co
     fflush(stdout);
 }
 
-static int finish_slot(struct run *run, struct slot *s)
+int run_finish(struct run *run, struct run_slot *s)
 {
     char id[MXV_CASE_ID_SIZE];
     char *line = cli_realloc(NULL, MXV_CASE_LINE_SIZE);
@@ -219,35 +120,53 @@ static int finish_slot(struct run *run, struct slot *s)
         fprintf(stderr, "mxverify: case %s\n", line);
         status = cli_usage("%s", s->message);
     } else {
-        add_totals(run, s);
+        struct run_outcome outcome;
+        run_apply_ledger(run, s);
+        run_outcome_of(s, &outcome);
+        run_totals_add(&run->totals, &outcome, &s->c);
         print_slot(run, s, id, line);
-        status = log_slot(run, s, id, line);
+        status = run_write_record(run, s, id, line);
     }
     mxv_verify_free(&s->result);
     free(line);
     return status;
 }
 
+bool run_next(struct run *run, uint64_t *index)
+{
+    const struct run_config *config = run->config;
+    if (interrupted || (config->time_budget > 0 && run_now() - run->start > config->time_budget))
+        return false;
+    while (run->next < run->source->count &&
+           (!mxv_shard_has(&config->shard, run->next) ||
+            (run->next < run->finished_count && run->finished[run->next])))
+        run->next++;
+    if (run->next >= run->source->count)
+        return false;
+    *index = run->next++;
+    return true;
+}
+
 static int run_chunks(struct run *run)
 {
-    struct slot *slots = cli_realloc(NULL, CHUNK * sizeof *slots);
-    size_t next = 0;
+    struct run_slot *slots = cli_realloc(NULL, CHUNK * sizeof *slots);
     int status = 0;
-    while (status == 0 && next < run->source->count && !interrupted) {
-        size_t left = run->source->count - next, n = left < CHUNK ? left : CHUNK;
-        if (run->config->time_budget > 0 && now() - run->start > run->config->time_budget)
-            break;
+    for (size_t n = 1; status == 0 && n > 0;) {
+        uint64_t index;
+        for (n = 0; n < CHUNK && run_next(run, &index); n++)
+            slots[n].index = index;
 #pragma omp parallel for schedule(dynamic) if (n > 1)
-        for (size_t i = 0; i < n; i++)
-            verify_slot(run, &slots[i], next + i);
         for (size_t i = 0; i < n; i++) {
-            int one = finish_slot(run, &slots[i]);
+            run_slot_make(run, &slots[i], slots[i].index);
+            if (!run_quarantine(run, &slots[i]))
+                run_slot_verify(run, &slots[i]);
+        }
+        for (size_t i = 0; i < n; i++) {
+            int one = run_finish(run, &slots[i]);
             status = status ? status : one;
         }
-        next += n;
-        progress(run, false);
+        run_progress(run, false);
     }
-    run->totals.stopped_early = interrupted;
     free(slots);
     return status;
 }
@@ -255,9 +174,12 @@ static int run_chunks(struct run *run)
 static int open_log(struct run *run)
 {
     const struct run_config *config = run->config;
-    char path[1100], message[MXV_VERIFY_TEXT];
-    snprintf(path, sizeof path, "%s/%s", run->folder, config->log_name);
-    if (mxv_log_open(path, false, &run->log, message, sizeof message) != MXV_OK)
+    char message[MXV_VERIFY_TEXT];
+    bool has_header = false;
+    int status = config->resume ? run_resume(run, &has_header) : 0;
+    if (status)
+        return status;
+    if (mxv_log_open(run->log_path, config->resume, &run->log, message, sizeof message) != MXV_OK)
         return cli_usage("%s", message);
     struct mxv_log_header header = {
         .program = "mxverify",
@@ -266,27 +188,22 @@ static int open_log(struct run *run)
         .argv = (const char *const *)config->argv,
         .has_seed = run->source->tier != NULL,
         .seed = config->seed,
-        .implementation = mxv_impl_name(config->verify.impl),
+        .implementation = config->impl_name,
         .reference = "emulation",
+        .device = config->device,
     };
-    if (mxv_log_write_header(run->log, &header, message, sizeof message) == MXV_OK)
+    if (has_header || mxv_log_write_header(run->log, &header, message, sizeof message) == MXV_OK)
         return 0;
     return cli_usage("%s", message);
 }
 
 static int close_log(struct run *run, uint64_t hash, bool failed)
 {
-    char text[20], message[MXV_VERIFY_TEXT];
-    int status = 0;
+    char message[MXV_VERIFY_TEXT];
     if (!run->log)
         return 0;
-    snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
-    struct mxv_log_totals totals = {.stopped_early = run->totals.stopped_early || failed,
-                                    .seconds = run->totals.seconds,
-                                    .hash = text};
-    memcpy(totals.counts, run->totals.counts, sizeof totals.counts);
-    if (mxv_log_write_totals(run->log, &totals, message, sizeof message) != MXV_OK)
-        status = cli_usage("%s", message);
+    run->totals.stopped_early = run->totals.stopped_early || failed;
+    int status = run_write_totals(run->log, &run->totals, hash, &run->config->shard);
     if (mxv_log_close(run->log, message, sizeof message) != MXV_OK && status == 0)
         status = cli_usage("%s", message);
     return status;
@@ -319,33 +236,64 @@ static int coverage_status(const struct run *run)
     return missing ? 1 : 0;
 }
 
-int run_cases(const struct run_config *config, struct run_source *source)
+// Log, ledger and folder; what is in the log of an earlier run.
+static int prepare(struct run *run)
 {
-    struct run run = {.config = config, .source = source, .start = now()};
+    const struct run_config *config = run->config;
     bool files = !config->no_log || config->maps != MAPS_NONE;
-    run.last_progress = run.start;
-    snprintf(run.folder, sizeof run.folder, "%s", config->out);
-    int status = files ? run_make_folder(run.folder) : 0;
+    snprintf(run->folder, sizeof run->folder, "%s", config->out);
+    if (config->shard.count > 1)
+        snprintf(run->log_path, sizeof run->log_path, "%s/run-%llu-of-%llu.jsonl", run->folder,
+                 (unsigned long long)config->shard.index + 1,
+                 (unsigned long long)config->shard.count);
+    else
+        snprintf(run->log_path, sizeof run->log_path, "%s/%s", run->folder, config->log_name);
+    int status = files ? run_make_folder(run->folder) : 0;
+    if (status == 0)
+        status = run_open_ledger(run);
     if (status == 0 && !config->no_log)
-        status = open_log(&run);
-    if (status)
-        return status;
-    run.hash = XXH3_createState();
-    XXH3_64bits_reset(run.hash);
-    signal(SIGINT, on_interrupt);
-    signal(SIGTERM, on_interrupt);
-    status = run_chunks(&run);
-    run.totals.seconds = now() - run.start;
-    uint64_t hash = XXH3_64bits_digest(run.hash);
-    XXH3_freeState(run.hash);
-    progress(&run, true);
-    int log_status = close_log(&run, hash, status != 0);
+        status = open_log(run);
+    return status;
+}
+
+static int conclude(struct run *run, int status)
+{
+    run->totals.seconds = run_now() - run->start;
+    run->totals.stopped_early = interrupted != 0;
+    uint64_t hash = run_totals_hash(&run->totals);
+    run_progress(run, true);
+    int log_status = close_log(run, hash, status != 0);
     if (status || log_status)
         return status ? status : log_status;
-    run_report(config, &run.totals, hash);
-    int covered = coverage_status(&run);
-    int verdict = mxv_exit_status(run.totals.counts, run.totals.stopped_early);
+    run_report(run->config, &run->totals, hash, run->log ? run->log_path : NULL);
+    run_report_ledger(run);
+    int covered = coverage_status(run);
+    int verdict = mxv_exit_status(run->totals.counts, run->totals.stopped_early);
+    if (run->expired)
+        verdict = 1;
     if (fflush(stdout))
         return cli_usage("writing the report failed: %s", strerror(errno));
     return verdict ? verdict : covered;
+}
+
+int run_cases(const struct run_config *config, struct run_source *source)
+{
+    struct run *run = cli_realloc(NULL, sizeof *run);
+    memset(run, 0, sizeof *run);
+    run->config = config;
+    run->source = source;
+    run->start = run->last_progress = run_now();
+    int status = prepare(run);
+    if (status == 0) {
+        signal(SIGINT, on_interrupt);
+        signal(SIGTERM, on_interrupt);
+        status = conclude(run, config->workers ? run_workers(run) : run_chunks(run));
+    } else {
+        mxv_log_close(run->log, NULL, 0);
+    }
+    mxv_ledger_free(run->ledger);
+    run_totals_free(&run->totals);
+    free(run->finished);
+    free(run);
+    return status;
 }

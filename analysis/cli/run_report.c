@@ -62,7 +62,8 @@ static void truth_rows(const struct run_totals *t)
                    t->rel_l2_inputs[k], t->rel_l2_operands[k], t->bound_ratio[k]);
 }
 
-void run_report(const struct run_config *config, const struct run_totals *t, uint64_t hash)
+void run_report(const struct run_config *config, const struct run_totals *t, uint64_t hash,
+                const char *log_path)
 {
     if (config->print_hash)
         printf("hash %016" PRIx64 "\n", hash);
@@ -75,7 +76,7 @@ void run_report(const struct run_config *config, const struct run_totals *t, uin
     truth_rows(t);
     if (t->maps)
         printf("\nmaps: %zu pictures (and arrays) in %s/\n", t->maps, config->out);
-    if (!config->no_log)
-        printf("log: %s/%s\n", config->out, config->log_name);
+    if (log_path)
+        printf("log: %s\n", log_path);
     printf("hash of all outputs: %016" PRIx64 "\n", hash);
 }

@@ -6,7 +6,7 @@
 //
 // Defects D3, D4, D5, D7 are part of what is computed; infinities and NaN run their course. Nothing
 // is left open. Silent: mixed with D = s = 0 is mode low in everything, its c2 included; `v.code`
-// stays binary16 where PV is TF32. tests/unit/test_plain_released.c fails if this is wrong.
+// stays binary16 where PV is TF32. tests/unit/test_plain_released_tile.c fails if this is wrong.
 #include "plain.h"
 #include <math.h>
 
@@ -24,10 +24,10 @@ static enum pv pv_of(const struct plain_head *h)
     return plain_released_uniform(h->a) || h->a->diag == 0 ? PV_F16_DOT : PV_WGMMA;
 }
 
+// D4: a token's scale is looked up i rows after the first, which always exists.
 static float sigma_q(const struct plain_head *h, size_t i, size_t t)
 {
-    const size_t row = h->a->dual == MXV_DUAL_TOKEN ? i + t : i * 128 + t; // D4
-    return row < h->lq ? h->q.sigma[row] : 0.0f;
+    return h->q.sigma[h->a->dual == MXV_DUAL_TOKEN ? i + t : i * 128 + t];
 }
 
 // The second-level scales come back in the mixed kernel only (D7).

@@ -5,8 +5,8 @@
 // section 3, dma.md section 3.
 //
 // Nothing is computed. All memory is taken here or through plain_alloc and released by plain_close,
-// which may be called at any time after plain_open. tests/unit/test_plain.c fails if a model is
-// wrong (its taps name the numbers of each architecture).
+// which may be called at any time after plain_open. tests/unit/test_plain_models.c fails if a
+// model is wrong.
 #include "plain.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -108,6 +108,7 @@ static const struct {
     {"dma-released seqs=3:4", 14, {"seqs=3:4", "lq = lk"}},
     {"dma-released mask=full", 14, {"mask=full", "causal only"}},
     {"dma-released mode=high dual=token mask=full", 24, {"dual=token", "mask=full"}},
+    {"dma-released mode=high high=mxfp8_e5m2 mask=full", 24, {"high=mxfp8_e5m2", "mask=full"}},
     {"dma-released low=mxfp4", 14, {"low=mxfp4", "nvfp4"}},
     {"dma-released dual=channel", 14, {"dual=channel", "none|token|block"}},
     {"tilemix g=3", 9, {"g=3", "power of two"}},

@@ -25,6 +25,9 @@ static const char *const fp4_models[2][2] = {
 
 enum { ROWS = 5, KEYS = 41, SPREAD = 9 };
 
+// How second-level scales come back: not, fl(fl(S q) k), or fl(S fl(q k)).
+enum sigma { SIGMA_NONE, SIGMA_ONE_BY_ONE, SIGMA_PRODUCT };
+
 // Gaussian-like mantissas, exponents over 2^SPREAD, both signs.
 static void fill(float *x, size_t count, uint64_t *seed)
 {
@@ -90,9 +93,9 @@ static void read_row(const struct plain_case *t, enum mxv_stage code, enum mxv_r
     }
 }
 
-// Every score of the route against the model; sigma, if any, is multiplied back in two roundings.
+// Every score of the route against the model.
 static void check_scores(const struct plain_case *t, enum mxv_route route, const char *name,
-                         enum mxv_element f, bool sigma)
+                         enum mxv_element f, enum sigma sigma)
 {
     const struct mxv_mma_model *m = model(name);
     const bool as_bf16 = m->a == MXV_BF16 && route != MXV_ROUTE_F16;
@@ -112,10 +115,11 @@ static void check_scores(const struct plain_case *t, enum mxv_route route, const
             read_row(t, MXV_STAGE_K_CODE, route, key, as_bf16, f, k, k_bytes);
             uint32_t s = mxv_mma_dot(m, t->a.d, q, k, 0, m->block ? q_bytes : NULL,
                                      m->block ? k_bytes : NULL);
-            if (sigma) {
+            if (sigma != SIGMA_NONE) {
                 const float q_sigma = case_float(case_tap(t, MXV_STAGE_Q_SIGMA, 0)->words[row]);
                 const float k_sigma = case_float(case_tap(t, MXV_STAGE_K_SIGMA, 0)->words[key]);
-                s = case_word(case_float(s) * q_sigma * k_sigma);
+                s = case_word(sigma == SIGMA_PRODUCT ? case_float(s) * (q_sigma * k_sigma)
+                                                     : case_float(s) * q_sigma * k_sigma);
             }
             assert_int_equal(tap->words[e], s);
             checked++;
@@ -153,11 +157,11 @@ static void flash_models(void **state)
         struct plain_case t;
         begin(&t, MXV_KERNEL_FLASH, arch);
         case_run(&t, 0, 0);
-        check_scores(&t, MXV_ROUTE_F16, f16_models[arch], MXV_F16, false);
+        check_scores(&t, MXV_ROUTE_F16, f16_models[arch], MXV_F16, SIGMA_NONE);
         check_first_acc(&t, f16_models[arch], false);
         t.a.vt = MXV_BF16;
         case_run(&t, 0, 0);
-        check_scores(&t, MXV_ROUTE_F16, bf16_models[arch], MXV_BF16, false);
+        check_scores(&t, MXV_ROUTE_F16, bf16_models[arch], MXV_BF16, SIGMA_NONE);
         check_first_acc(&t, bf16_models[arch], false);
         case_free(&t);
     }
@@ -276,8 +280,14 @@ static void released_models(void **state)
         case_run(&t, 0, 0);
         const bool low = rows[n].mode == MXV_MODE_LOW;
         check_scores(&t, low ? MXV_ROUTE_LOW : MXV_ROUTE_HIGH, "sm_90.wgmma.bf16.f32",
-                     low ? MXV_E2M1 : MXV_E4M3, false);
+                     low ? MXV_E2M1 : MXV_E4M3, SIGMA_NONE);
         check_first_acc(&t, rows[n].pv, rows[n].v_as_f32);
+        if (rows[n].mode == MXV_MODE_MIXED) {
+            t.a.dual = MXV_DUAL_TOKEN;
+            case_run(&t, 0, 0);
+            check_scores(&t, MXV_ROUTE_HIGH, "sm_90.wgmma.bf16.f32", MXV_E4M3,
+                         rows[n].diag ? SIGMA_ONE_BY_ONE : SIGMA_PRODUCT);
+        }
         case_free(&t);
     }
 }

@@ -207,6 +207,27 @@ static void test_rules_by_definition(void **state)
     printf("%llu codes\n", (unsigned long long)checks);
 }
 
+/// midmax: one more where a rounds (nearest even) above M. At the midpoint itself the tie goes to
+/// the even neighbour: up from an odd largest code (7, 1F, 7B), down to 448 = 7E.
+static void test_midmax(void **state)
+{
+    (void)state;
+    static const struct {
+        enum mxv_element element;
+        double midpoint;
+        unsigned code;
+    } ties[] = {{MXV_E2M1, 7, 0x80},      {MXV_E4M3, 464, 0x7F},   {MXV_E2M3, 7.75, 0x80},
+                {MXV_E3M2, 30, 0x80},     {MXV_E5M2, 61440, 0x80}, {MXV_MXINT8, 1.9921875, 0x80},
+                {MXV_E4M3FNUZ, 248, 0x80}};
+    for (size_t i = 0; i < sizeof ties / sizeof ties[0]; i++) {
+        const uint32_t a = word(ties[i].midpoint);
+        const enum mxv_element e = ties[i].element;
+        assert_int_equal(mxv_scale_e8m0(MXV_SCALE_MIDMAX, e, a - 1, NULL), 0x7F);
+        assert_int_equal(mxv_scale_e8m0(MXV_SCALE_MIDMAX, e, a, NULL), ties[i].code);
+        assert_int_equal(mxv_scale_e8m0(MXV_SCALE_MIDMAX, e, a + 1, NULL), 0x80);
+    }
+}
+
 /// f32 forms of the rceil rule: fl32(a / M) and fl32(a * fl32(1 / M)), rounded up by the fraction,
 /// equal it over a whole binade for the OCP formats.
 static void test_rceil_f32_forms(void **state)
@@ -342,9 +363,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_published_codes), cmocka_unit_test(test_separating_maxima),
         cmocka_unit_test(test_logarithm_traps), cmocka_unit_test(test_rules_by_definition),
-        cmocka_unit_test(test_rceil_f32_forms), cmocka_unit_test(test_libm_rules),
-        cmocka_unit_test(test_libm_slack),      cmocka_unit_test(test_special_maxima),
-        cmocka_unit_test(test_ggml_wrap),       cmocka_unit_test(test_emax_offset),
+        cmocka_unit_test(test_midmax),          cmocka_unit_test(test_rceil_f32_forms),
+        cmocka_unit_test(test_libm_rules),      cmocka_unit_test(test_libm_slack),
+        cmocka_unit_test(test_special_maxima),  cmocka_unit_test(test_ggml_wrap),
+        cmocka_unit_test(test_emax_offset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

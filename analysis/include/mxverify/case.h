@@ -85,7 +85,7 @@ struct mxv_case_shares {
 
 // Every field by value; see case_fields.def for their meaning. A case with `input` may leave
 // heads_q, heads_kv, lq, lk and d at 0: taken from the files. A case with seqs has batch, lq and lk
-// at 0. Fields that the kernel does not have stay at their defaults.
+// at 0. Fields that the kernel does not have stay at their defaults. Paths stand as in the line.
 struct mxv_case {
     enum mxv_kernel kernel;
 #define MXV_MEMBER_CHOICE(member, a)                  enum a member;
@@ -99,7 +99,7 @@ struct mxv_case {
 #define MXV_MEMBER_RANGE(member, a)                   struct mxv_case_range member;
 #define MXV_MEMBER_SEQS(member, a)                    struct mxv_case_seqs member;
 #define MXV_MEMBER_SHARES(member, a)                  struct mxv_case_shares member;
-#define MXV_MEMBER_PATH(member, a)                    char member[MXV_CASE_PATH_SIZE]; /* as in the line: escaped */
+#define MXV_MEMBER_PATH(member, a)                    char member[MXV_CASE_PATH_SIZE];
 #define MXV_MEMBER_FAULTS(member, a)                  uint64_t member;
 #define X(id, key, member, kind, a, b, kernels, text) MXV_MEMBER_##kind(member, a)
 #include <mxverify/case_fields.def>

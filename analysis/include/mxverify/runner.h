@@ -6,8 +6,8 @@
 //
 //     mxv_runner_open(&options, &job, &runner, message, sizeof message)
 //     while (...) {
-//         while (tasks are left && mxv_runner_submit(runner, task)) ...
-//         if (mxv_runner_wait(runner, &result, 0.2, message, sizeof message) == 1) ...
+//         while (tasks are left && mxv_runner_submit(runner, task, ...) == 1) ...
+//         if (mxv_runner_wait(runner, &result, 0.2)) ...
 //     }
 //     mxv_runner_close(runner)
 //
@@ -16,8 +16,8 @@
 // start any while the runner is open. In a worker standard output is standard error, standard input
 // is empty, SIGINT is ignored (the parent decides), and the death of the parent kills it (Linux).
 //
-// A worker is replaced after a crash, a time-out or nonsense. Which worker does a task is not
-// determined; a task's answer must not depend on it.
+// A worker is replaced after a crash, a time-out or nonsense, before the next task. Which worker
+// does a task is not determined; a task's answer must not depend on it.
 #ifndef MXVERIFY_RUNNER_H
 #define MXVERIFY_RUNNER_H
 
@@ -71,14 +71,14 @@ enum mxv_status mxv_runner_open(const struct mxv_runner_options *options,
                                 const struct mxv_runner_job *job, struct mxv_runner **out,
                                 char *message, size_t size);
 
-// Gives a task to an idle worker; false when all are busy.
-bool mxv_runner_submit(struct mxv_runner *runner, uint64_t task);
+// Gives a task to an idle worker, replacing it first when the last one was lost. Returns 1, or 0
+// when all are busy, or -1 with a message when a worker could not be replaced.
+int mxv_runner_submit(struct mxv_runner *runner, uint64_t task, char *message, size_t size);
 unsigned mxv_runner_busy(const struct mxv_runner *runner);
 
-// The next ended task, whichever it is. Returns 1 with *result, 0 when none ended within `seconds`
-// or a signal came, -1 with a message when a worker could not be replaced.
-int mxv_runner_wait(struct mxv_runner *runner, struct mxv_runner_result *result, double seconds,
-                    char *message, size_t size);
+// The next ended task, whichever it is: true with *result, false when none ended within `seconds`
+// or a signal came.
+bool mxv_runner_wait(struct mxv_runner *runner, struct mxv_runner_result *result, double seconds);
 
 // Kills the workers, whatever they do, and frees everything. NULL is allowed.
 void mxv_runner_close(struct mxv_runner *runner);

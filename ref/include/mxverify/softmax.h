@@ -15,13 +15,23 @@ extern "C" {
 #endif
 
 enum { MXV_SOFTMAX_LANES_MAX = 4 };
-#define MXV_MASKED_SENTINEL (-5.0e6f)
+#define MXV_MASKED_SENTINEL        (-5.0e6f)
+#define MXV_SOFTMAX_SMALL_SENTINEL (-5.0e4f) // fault finite-sentinel
 
 // How a row's sum is kept.
 enum mxv_softmax_sum {
     MXV_SUM_QUAD, // four running lanes, column n belongs to lane (n mod 8) / 2
     MXV_SUM_PAIR, // two running lanes, n mod 2
     MXV_SUM_TILE, // the tile's quad sum is formed first, then l = fma(l, alpha, sum)
+};
+
+// Faults of the state (faults.def), a bit set in struct mxv_softmax; none on a healthy kernel.
+enum mxv_softmax_fault {
+    MXV_SOFTMAX_NO_GUARD = 1,      // no special case for -Inf - -Inf
+    MXV_SOFTMAX_SENTINEL = 2,      // m starts at MXV_SOFTMAX_SMALL_SENTINEL
+    MXV_SOFTMAX_KEEP_INVERTED = 4, // the lazy rule keeps the old maximum where it must not
+    MXV_SOFTMAX_LSE_NO_MAX = 8,    // LSE without the maximum
+    MXV_SOFTMAX_LSE_OFFSET = 16,   // LSE with the offset of P left in
 };
 
 struct mxv_softmax {
@@ -32,9 +42,10 @@ struct mxv_softmax {
     enum mxv_exp exp;
     enum mxv_softmax_sum sum;
     enum mxv_empty empty;
-    bool finite;    // masked scores are MXV_MASKED_SENTINEL and m starts there
-    bool unguarded; // no special case for infinities; l starts at 1 (dma-released)
-    bool natural;   // arguments are multiplied by log2 e once more (defect D5)
+    bool finite;     // masked scores are MXV_MASKED_SENTINEL and m starts there
+    bool unguarded;  // no special case for infinities; l starts at 1 (dma-released)
+    bool natural;    // arguments are multiplied by log2 e once more (defect D5, fault exp-base)
+    unsigned faults; // bit set of enum mxv_softmax_fault
 };
 
 struct mxv_softmax_row {

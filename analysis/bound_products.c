@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The PV product of one row as exact arithmetic would do it with the weights P that the kernel has,
+// and how far any order of cuts of the declared unit can stray from it (docs/bounds.md 4). Follows
+// the instruction chain of docs/kernels/contract.md 5.8 and 5.9; per step the shared exponent X is
+// bounded by the accumulator and the products. tests/unit/test_bound.c drives the matrix-unit
+// models against it.
+#include <math.h>
+#include <mxverify/bound.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Per channel, in units of the accumulator.
+struct chain {
+    double *sum, *magnitude;      // exact partial sum, sum of |products|
+    double *own, *any, *rescale;  // errors so far
+    double *peak, *inexact, *grid; // of one step
+    double least_p, least_v;       // smallest normal operands
+};
+
+static double power_below(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits &= UINT64_C(0x7ff0000000000000);
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static void rescale_chain(struct chain *s, size_t d, double alpha)
+{
+    if (alpha == 1)
+        return;
+    for (size_t c = 0; c < d; c++) {
+        s->sum[c] *= alpha;
+        s->magnitude[c] *= alpha;
+        s->own[c] *= alpha;
+        s->any[c] = s->any[c] * alpha + 1.125 * s->magnitude[c] * 0x1.01p-24 + 0x1p-149;
+        double held = fabs(s->sum[c]) + s->own[c];
+        s->rescale[c] = s->rescale[c] * alpha + held * 0x1.01p-24 + (held > 0 ? 0x1p-149 : 0);
+    }
+}
+
+// Bound on 2^X of each channel, then how many products are cut at that grid. A subnormal operand
+// enters X with the smallest normal exponent.
+static void look_at_step(struct chain *s, const struct mxv_bound_unit *u, size_t d, size_t n,
+                         const float *p, const double *v)
+{
+    memset(s->peak, 0, d * sizeof *s->peak);
+    memset(s->inexact, 0, d * sizeof *s->inexact);
+    for (size_t i = 0; i < n; i++) {
+        double w = fabs((double)p[i]);
+        if (w == 0)
+            continue;
+        w = fmax(w, s->least_p);
+#pragma omp simd
+        for (size_t c = 0; c < d; c++) {
+            double y = fabs(v[i * d + c]), x = w * (y > s->least_v ? y : s->least_v);
+            x = y > 0 ? x : 0;
+            s->peak[c] = s->peak[c] > x ? s->peak[c] : x;
+        }
+    }
+    for (size_t c = 0; c < d; c++) {
+        double top = fabs(s->sum[c]) + s->own[c] + s->rescale[c];
+        s->grid[c] = power_below(top > s->peak[c] ? top : s->peak[c]) *
+                     ldexp(1, -(int)u->frac_bits);
+    }
+    double below = ldexp(1, (int)u->product_bits + 2);
+    for (size_t i = 0; i < n; i++) {
+        double w = fabs((double)p[i]);
+        if (w == 0)
+            continue;
+#pragma omp simd
+        for (size_t c = 0; c < d; c++) {
+            double x = w * fabs(v[i * d + c]);
+            s->inexact[c] += x > 0 && x < below * s->grid[c] ? 1 : 0;
+        }
+    }
+}
+
+static void add_step(struct chain *s, const struct mxv_bound_unit *u, size_t d, size_t n,
+                     const float *p, const double *v)
+{
+    double cut = ldexp(1, -(int)u->frac_bits), keep = ldexp(1, -(int)u->keep_bits);
+    look_at_step(s, u, d, n, p, v);
+    for (size_t i = 0; i < n; i++) {
+        double w = (double)p[i];
+        if (w == 0)
+            continue;
+#pragma omp simd
+        for (size_t c = 0; c < d; c++) {
+            s->sum[c] += w * v[i * d + c];
+            s->magnitude[c] += fabs(w * v[i * d + c]);
+        }
+    }
+    for (size_t c = 0; c < d; c++) {
+        double grid = s->grid[c], own = grid * (s->inexact[c] + 1);
+        double result = fabs(s->sum[c]) + s->own[c] + s->rescale[c] + own;
+        double kept = power_below(result) * keep;
+        s->own[c] += own + (kept > grid ? kept : 0) + 0x1p-149;
+        double any = 1.125 * fmax(s->magnitude[c], s->peak[c]);
+        s->any[c] += any * ((double)(u->step + 1) * cut + keep) + 0x1p-149;
+    }
+}
+
+static void add_tile(struct chain *s, const struct mxv_bound_contract *c,
+                     const struct mxv_bound_row *row, const struct mxv_bound_state *state,
+                     size_t first)
+{
+    size_t n = row->keys - first < c->tile_n ? row->keys - first : c->tile_n;
+    for (size_t i = 0; i < n; i += c->pv.step) {
+        size_t m = n - i < c->pv.step ? n - i : c->pv.step;
+        add_step(s, &c->pv, row->d, m, state->weights + first + i,
+                 state->values + (first + i) * row->d);
+    }
+}
+
+static void run_chain(struct chain *s, const struct mxv_bound_contract *c,
+                      const struct mxv_bound_row *row, const struct mxv_bound_state *state)
+{
+    size_t tiles = (row->keys + c->tile_n - 1) / c->tile_n;
+    float m = c->softmax.finite ? MXV_MASKED_SENTINEL : -INFINITY;
+    for (size_t i = 0; i < tiles; i++) {
+        size_t j = c->descending ? tiles - 1 - i : i;
+        if (row->routes[j] == MXV_ROUTE_SKIP)
+            continue;
+        rescale_chain(s, row->d, (double)mxv_softmax_rescale(&c->softmax, m, state->maxima[j]));
+        add_tile(s, c, row, state, j * c->tile_n);
+        m = state->maxima[j];
+    }
+}
+
+void mxv_bound_products(const struct mxv_bound_contract *c, const struct mxv_bound_row *row,
+                        const struct mxv_bound_state *state, struct mxv_bound_product *out)
+{
+    size_t d = row->d;
+    double *m = calloc(8 * d + 1, sizeof *m), f = state->v_scale / (double)state->sum;
+    bool usable = m && state->sum > 0 && isfinite(state->sum);
+    for (size_t i = 0; i < d && !usable; i++)
+        out[i] = (struct mxv_bound_product){0, INFINITY, INFINITY, INFINITY, INFINITY};
+    if (usable) {
+        struct chain s = {m,         m + d,     m + 2 * d,        m + 3 * d,       m + 4 * d,
+                          m + 5 * d, m + 6 * d, m + 7 * d, c->pv.smallest_a, c->pv.smallest_b};
+        run_chain(&s, c, row, state);
+        for (size_t i = 0; i < d; i++)
+            out[i] = (struct mxv_bound_product){
+                .centre = s.sum[i] * f,
+                .noise = s.magnitude[i] * f * (double)(row->keys + 16) * 0x1p-51,
+                .own = s.own[i] * f,
+                .any = s.any[i] * f,
+                .rescale = s.rescale[i] * f,
+            };
+    }
+    free(m);
+}

@@ -1,0 +1,266 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bound terms between scores and the PV product: score error, exponential, rounding of P, factors
+// alpha, row sum (docs/bounds.md 3). With weights p of the scores given, and relative errors e of
+// each weight, r of its rounded copy and s of the row sum,
+//
+//     O' - O = [sum p e (v - O) + sum p (1 + e) r v - O s sum p (1 + e)] / [(1 + s) sum p (1 + e)]
+//
+// exactly; the terms are the three sums with absolute values. Where the errors of the weights reach
+// one half, a convex combination of the values is all that is known, and the range of v stands in.
+// Not handled: rows that see -5e6 sentinels at a weight that matters (the caller leaves them out).
+#include <math.h>
+#include <mxverify/bound.h>
+#include <stdlib.h>
+
+static const double ln_2 = 0.69314718055994531, unit = 0x1.01p-24;
+
+void mxv_bound_softmax(const struct mxv_bound_row *row, const double *scores, double *weights,
+                       double *out)
+{
+    double top = -INFINITY, sum = 0;
+    for (size_t n = 0; n < row->keys; n++)
+        weights[n] = 0;
+    for (size_t n = row->first; n < row->end; n++)
+        top = fmax(top, scores[n]);
+    for (size_t n = row->first; n < row->end; n++)
+        sum += weights[n] = top == -INFINITY ? 0 : exp2(scores[n] - top);
+    for (size_t c = 0; c < row->d; c++)
+        out[c] = 0;
+    for (size_t n = row->first; sum > 0 && n < row->end; n++) {
+        const double p = weights[n] / sum, *v = row->v + n * row->d;
+        weights[n] = p;
+        if (p == 0)
+            continue;
+#pragma omp simd
+        for (size_t c = 0; c < row->d; c++)
+            out[c] += p * v[c];
+    }
+}
+
+// The running maximum through the tiles: what each tile's weights are relative to.
+struct tile_state {
+    double shift;    // of the tile: M + off_P, in log2 units
+    double later;    // error by the factors alpha of all later tiles, log2 units
+    double changes;  // how many there are
+    double common;   // error of the shift against that of the last tile
+};
+
+struct walk {
+    const struct mxv_bound_contract *c;
+    const struct mxv_bound_row *row;
+    const double *scores, *slack;
+    size_t tiles;
+    struct tile_state *tile;
+    double top, gap, log_sum, worst_slack;
+    size_t best;
+};
+
+static size_t visited(const struct walk *w, size_t i)
+{
+    return w->c->descending ? w->tiles - 1 - i : i;
+}
+
+static double tile_top(const struct walk *w, size_t j)
+{
+    size_t first = j * w->c->tile_n, end = first + w->c->tile_n;
+    double top = -INFINITY;
+    first = first < w->row->first ? w->row->first : first;
+    end = end > w->row->end ? w->row->end : end;
+    for (size_t n = first; n < end; n++)
+        top = fmax(top, w->scores[n]);
+    return top;
+}
+
+static double shift_error(const struct mxv_bound_contract *c, double m)
+{
+    double rounded = c->softmax.offset != 0 ? unit * (fabs(m) + fabs(c->softmax.offset)) : 0;
+    return c->softmax.log2_scores ? rounded : unit * fabs(m) + rounded;
+}
+
+// Forward: the maximum of each tile. Backward: what later changes add.
+static void walk_tiles(struct walk *w)
+{
+    double m = -INFINITY, last = 0;
+    for (size_t i = 0; i < w->tiles; i++) {
+        size_t j = visited(w, i);
+        if (w->row->routes[j] == MXV_ROUTE_SKIP)
+            continue;
+        m = fmax(m, tile_top(w, j));
+        w->tile[j].shift = m;
+        last = m;
+    }
+    double later = 0, changes = 0, next = last, factors = w->c->softmax.log2_scores ? 1 : 2;
+    for (size_t i = w->tiles; i-- > 0;) {
+        size_t j = visited(w, i);
+        struct tile_state *t = &w->tile[j];
+        if (w->row->routes[j] == MXV_ROUTE_SKIP)
+            continue;
+        if (t->shift != next && t->shift != -INFINITY) {
+            later += factors * unit * (next - t->shift);
+            changes++;
+        }
+        next = t->shift;
+        t->later = later;
+        t->changes = changes;
+        t->common = t->shift != last && t->shift != -INFINITY
+                        ? shift_error(w->c, t->shift) + shift_error(w->c, last)
+                        : 0;
+    }
+}
+
+static void find_top(struct walk *w, const double *weights)
+{
+    double second = -INFINITY;
+    w->top = -INFINITY;
+    for (size_t n = w->row->first; n < w->row->end; n++) {
+        double s = w->scores[n];
+        if (s > w->top) {
+            second = w->top;
+            w->top = s;
+            w->best = n;
+        } else if (s > second) {
+            second = s;
+        }
+        if (w->slack)
+            w->worst_slack = fmax(w->worst_slack, w->slack[n]);
+    }
+    w->gap = w->top - second;
+    w->log_sum = w->best < w->row->keys ? w->top - log2(weights[w->best]) : 0;
+}
+
+// Relative error of P by rounding it to the type of the PV product: p * that, p in true weights.
+static double rounding_of_p(const struct walk *w, size_t n, double exponent, double relative)
+{
+    const struct mxv_bound_contract *c = w->c;
+    double p = exponent + c->softmax.offset, whole = c->softmax.offset;
+    double lag = c->softmax.tau; // the maximum kept may lie so far below
+    bool alone = w->gap > 2 * w->worst_slack;
+    if (n == w->best && exponent == 0 && alone && lag == 0 && whole == rint(whole) &&
+        whole >= c->p_emin && exp2(whole) <= c->p_largest)
+        return 0; // the largest weight is 2^off_P exactly
+    double largest = exp2(p + lag) * (1 + relative);
+    if (largest > c->p_largest)
+        return c->p_saturates ? 1 - c->p_largest / largest + ldexp(1, -c->p_frac_bits) : INFINITY;
+    double e = lag > 0 ? p : floor(p + relative / ln_2 + 0x1p-40);
+    double half = exp2(fmax(e, c->p_emin) - c->p_frac_bits - 1);
+    double flush = exp2(-126 - p); // ex2.approx.ftz
+    return fmin(1 + relative, half * exp2(-p) + flush);
+}
+
+struct key_error {
+    double score, exponential, rescale, rounding; // relative to the weight
+};
+
+static struct key_error error_of_key(const struct walk *w, size_t n)
+{
+    const struct mxv_bound_contract *c = w->c;
+    const struct tile_state *t = &w->tile[n / c->tile_n];
+    double x = w->scores[n] - t->shift, slack = w->slack ? w->slack[n] : 0;
+    struct key_error e = {0};
+    double argument = unit * (fabs(x) + fabs(c->softmax.offset));
+    if (!c->softmax.log2_scores)
+        argument += unit * fabs(w->scores[n] - w->top);
+    // the maximum kept may lag behind, and moves with the scores
+    argument += unit * (c->softmax.tau + 2 * w->worst_slack);
+    e.score = expm1(slack * ln_2);
+    e.exponential = expm1((argument + t->common) * ln_2) + c->exp_relative;
+    e.rescale = expm1(t->later * ln_2) + t->changes * c->exp_relative;
+    double all = (1 + e.score) * (1 + e.exponential) * (1 + e.rescale) - 1;
+    e.exponential += all - e.score - e.exponential - e.rescale; // products of errors
+    e.rounding = rounding_of_p(w, n, x, all);
+    return e;
+}
+
+static void add_key(const struct mxv_bound_row *row, size_t n, double p, const struct key_error *e,
+                    const double *centre, struct mxv_bound_terms *terms)
+{
+    const double *v = row->v + n * row->d;
+    double common = 1 + e->score + e->exponential + e->rescale;
+    double score = p * e->score, exponential = p * e->exponential, rescale = p * e->rescale;
+    double rounding = p * e->rounding * common;
+    for (size_t c = 0; c < row->d; c++) {
+        double far = fabs(v[c] - centre[c]), size = fabs(v[c]);
+        double *t = terms[c].term;
+        t[MXV_BOUND_SCORE] += score * far;
+        t[MXV_BOUND_EXP2] += exponential * far;
+        t[MXV_BOUND_RESCALE] += rescale * far;
+        t[MXV_BOUND_WEIGHT] += size > 0 ? rounding * size : 0;
+    }
+}
+
+// Weights are anybody's guess: O' is a convex combination of the values, but for P and l.
+static void range_terms(const struct mxv_bound_row *row, const double *centre, double relative,
+                        double absolute, double sum, struct mxv_bound_terms *terms)
+{
+    for (size_t c = 0; c < row->d; c++) {
+        double far = 0, size = 0;
+        for (size_t n = row->first; n < row->end; n++) {
+            far = fmax(far, fabs(row->v[n * row->d + c] - centre[c]));
+            size = fmax(size, fabs(row->v[n * row->d + c]));
+        }
+        terms[c].term[MXV_BOUND_SCORE] = far;
+        terms[c].term[MXV_BOUND_EXP2] = terms[c].term[MXV_BOUND_RESCALE] = 0;
+        terms[c].term[MXV_BOUND_WEIGHT] =
+            size > 0 ? size * (relative + (double)(row->end - row->first) * absolute) : 0;
+        terms[c].term[MXV_BOUND_SUM] = sum * size;
+    }
+}
+
+static void add_keys(struct walk *w, const double *weights, const double *centre,
+                     struct mxv_bound_terms *terms)
+{
+    const struct mxv_bound_row *row = w->row;
+    const struct mxv_bound_contract *c = w->c;
+    double mass = 0, processed = 0, tiles = 0;
+    for (size_t j = 0; j < w->tiles; j++)
+        tiles += row->routes[j] != MXV_ROUTE_SKIP;
+    processed = tiles * (double)c->tile_n;
+    double sum = (processed / c->sum_lanes + tiles + 3) * unit;
+    for (size_t n = row->first; n < row->end; n++) {
+        if (weights[n] == 0 && !(w->slack && w->slack[n] > 0))
+            continue;
+        struct key_error e = error_of_key(w, n);
+        mass += weights[n] * (e.score + e.exponential + e.rescale);
+        add_key(row, n, weights[n], &e, centre, terms);
+    }
+    if (!(mass < 0.5)) {
+        double peak = exp2(c->softmax.offset + c->softmax.tau), half = ldexp(1, -c->p_frac_bits);
+        double cut = peak * 1.01 <= c->p_largest ? half
+                     : c->p_saturates           ? 1
+                                                : (double)INFINITY;
+        double step = exp2(c->p_emin - c->p_frac_bits - (double)c->softmax.offset);
+        range_terms(row, centre, cut, step, sum * 2, terms);
+        return;
+    }
+    double scale = 1 / ((1 - mass) * (1 - sum));
+    for (size_t i = 0; i < row->d; i++) {
+        for (unsigned t = MXV_BOUND_SCORE; t <= MXV_BOUND_RESCALE; t++)
+            terms[i].term[t] *= scale;
+        terms[i].term[MXV_BOUND_SUM] = fabs(centre[i]) * sum * (1 + mass) * scale;
+    }
+}
+
+void mxv_bound_weights(const struct mxv_bound_contract *c, const struct mxv_bound_row *row,
+                       const double *scores, const double *slack, const double *weights,
+                       const double *centre, struct mxv_bound_terms *terms)
+{
+    size_t tiles = (row->keys + c->tile_n - 1) / c->tile_n;
+    struct walk w = {.c = c,
+                     .row = row,
+                     .scores = scores,
+                     .slack = slack,
+                     .tiles = tiles,
+                     .tile = calloc(tiles + 1, sizeof *w.tile),
+                     .best = row->keys};
+    for (size_t i = 0; i < row->d; i++)
+        for (unsigned t = MXV_BOUND_SCORE; t <= MXV_BOUND_SUM; t++)
+            terms[i].term[t] = w.tile ? 0 : INFINITY;
+    if (!w.tile)
+        return;
+    find_top(&w, weights);
+    walk_tiles(&w);
+    add_keys(&w, weights, centre, terms);
+    free(w.tile);
+}

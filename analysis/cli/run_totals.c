@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The totals of a run. They depend on the set of outcomes only, not on their order, so that they
+// are the same for one run, a resumed one, and merged shards.
+#include "cli.h"
+#include "run.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+static void keep_largest(double *largest, double value)
+{
+    if (value > *largest)
+        *largest = value;
+}
+
+static void keep_hash(struct run_totals *t, const struct run_outcome *o)
+{
+    if (t->done == t->hash_room) {
+        t->hash_room = t->hash_room ? 2 * t->hash_room : 256;
+        t->hashes = cli_realloc(t->hashes, t->hash_room * sizeof *t->hashes);
+    }
+    t->hashes[t->done] = (struct run_hash){o->index, o->output_hash};
+}
+
+void run_totals_add(struct run_totals *t, const struct run_outcome *o, const struct mxv_case *c)
+{
+    enum mxv_kernel k = o->kernel;
+    unsigned routes = 0;
+    keep_hash(t, o);
+    t->counts[o->verdict]++;
+    t->by_kernel[k][o->verdict]++;
+    t->done++;
+    t->maps += o->map_count;
+    t->words[k] += (uint64_t)o->numbers[RUN_WORDS];
+    t->truth_rows[k] += (uint64_t)o->numbers[RUN_TRUTH_ROWS];
+    t->truth_rows_total[k] += o->has_truth ? (uint64_t)o->numbers[RUN_ROWS] : 0;
+    for (unsigned route = 0; route < MXV_ROUTE_COUNT; route++) {
+        uint64_t tiles = (uint64_t)o->numbers[RUN_TILES_F16 + route];
+        t->tiles[k][route] += tiles;
+        routes |= tiles ? 1u << route : 0;
+    }
+    if (o->has_truth) {
+        keep_largest(&t->rel_l2_inputs[k], o->rel_l2_inputs);
+        keep_largest(&t->rel_l2_operands[k], o->rel_l2_operands);
+    }
+    keep_largest(&t->bound_ratio[k], o->numbers[RUN_BOUND_RATIO]);
+    mxv_coverage_add(&t->coverage, c, routes);
+}
+
+static int by_index(const void *a, const void *b)
+{
+    const struct run_hash *x = a, *y = b;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+uint64_t run_totals_hash(struct run_totals *t)
+{
+    XXH3_state_t *state = XXH3_createState();
+    XXH3_64bits_reset(state);
+    if (t->done)
+        qsort(t->hashes, t->done, sizeof *t->hashes, by_index);
+    for (size_t i = 0; i < t->done; i++)
+        XXH3_64bits_update(state, &t->hashes[i].hash, sizeof t->hashes[i].hash);
+    uint64_t hash = XXH3_64bits_digest(state);
+    XXH3_freeState(state);
+    return hash;
+}
+
+void run_totals_free(struct run_totals *t)
+{
+    free(t->hashes);
+    t->hashes = NULL;
+    t->hash_room = 0;
+}
+
+int run_write_totals(struct mxv_log *log, const struct run_totals *t, uint64_t hash,
+                     const struct mxv_shard *shard)
+{
+    char text[20], message[MXV_VERIFY_TEXT];
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
+    bool part = shard && shard->count > 1;
+    const struct mxv_log_number numbers[] = {{"shard", part ? (double)shard->index + 1 : 1},
+                                             {"shards", part ? (double)shard->count : 1}};
+    struct mxv_log_totals totals = {.stopped_early = t->stopped_early,
+                                    .seconds = t->seconds,
+                                    .hash = text,
+                                    .numbers_count = 2,
+                                    .numbers = numbers};
+    for (unsigned v = 0; v < MXV_VERDICT_COUNT; v++)
+        totals.counts[v] = t->counts[v];
+    if (mxv_log_write_totals(log, &totals, message, sizeof message) == MXV_OK)
+        return 0;
+    return cli_usage("%s", message);
+}
