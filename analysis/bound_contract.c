@@ -89,8 +89,8 @@ static bool choose_units(const struct mxv_attention *a, struct mxv_bound_contrac
         c->score_products[MXV_ROUTE_INT8] = 2 * 0x1.01p-24;
         return plain_unit(a, type_name(a->vt), &c->score[MXV_ROUTE_F16]);
     }
-    bool second = a->dual == MXV_DUAL_TOKEN || a->dual == MXV_DUAL_BLOCK ||
-                  a->dual == MXV_DUAL_TENSOR;
+    bool second =
+        a->dual == MXV_DUAL_TOKEN || a->dual == MXV_DUAL_BLOCK || a->dual == MXV_DUAL_TENSOR;
     for (unsigned r = 0; r < MXV_ROUTE_COUNT; r++)
         c->score_products[r] = second ? 2 * 0x1.01p-24 : 0;
     // core: one product of scales, and one fused add for each of d / 32 groups

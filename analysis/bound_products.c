@@ -13,8 +13,8 @@
 
 // Per channel, in units of the accumulator.
 struct chain {
-    double *sum, *magnitude;      // exact partial sum, sum of |products|
-    double *own, *any, *rescale;  // errors so far
+    double *sum, *magnitude;       // exact partial sum, sum of |products|
+    double *own, *any, *rescale;   // errors so far
     double *peak, *inexact, *grid; // of one step
     double least_p, least_v;       // smallest normal operands
 };
@@ -63,8 +63,8 @@ static void look_at_step(struct chain *s, const struct mxv_bound_unit *u, size_t
     }
     for (size_t c = 0; c < d; c++) {
         double top = fabs(s->sum[c]) + s->own[c] + s->rescale[c];
-        s->grid[c] = power_below(top > s->peak[c] ? top : s->peak[c]) *
-                     ldexp(1, -(int)u->frac_bits);
+        s->grid[c] =
+            power_below(top > s->peak[c] ? top : s->peak[c]) * ldexp(1, -(int)u->frac_bits);
     }
     double below = ldexp(1, (int)u->product_bits + 2);
     for (size_t i = 0; i < n; i++) {
@@ -138,15 +138,16 @@ void mxv_bound_products(const struct mxv_bound_contract *c, const struct mxv_bou
     double *m = calloc(8 * d + 1, sizeof *m), f = state->v_scale / (double)state->sum;
     bool usable = m && state->sum > 0 && isfinite(state->sum);
     for (size_t i = 0; i < d && !usable; i++)
-        out[i] = (struct mxv_bound_product){0, INFINITY, INFINITY, INFINITY, INFINITY};
+        out[i] = (struct mxv_bound_product){0, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY};
     if (usable) {
-        struct chain s = {m,         m + d,     m + 2 * d,        m + 3 * d,       m + 4 * d,
+        struct chain s = {m,         m + d,     m + 2 * d, m + 3 * d,        m + 4 * d,
                           m + 5 * d, m + 6 * d, m + 7 * d, c->pv.smallest_a, c->pv.smallest_b};
         run_chain(&s, c, row, state);
         for (size_t i = 0; i < d; i++)
             out[i] = (struct mxv_bound_product){
                 .centre = s.sum[i] * f,
                 .noise = s.magnitude[i] * f * (double)(row->keys + 16) * 0x1p-51,
+                .size = s.magnitude[i] * f,
                 .own = s.own[i] * f,
                 .any = s.any[i] * f,
                 .rescale = s.rescale[i] * f,

@@ -41,10 +41,10 @@ void mxv_bound_softmax(const struct mxv_bound_row *row, const double *scores, do
 
 // The running maximum through the tiles: what each tile's weights are relative to.
 struct tile_state {
-    double shift;    // of the tile: M + off_P, in log2 units
-    double later;    // error by the factors alpha of all later tiles, log2 units
-    double changes;  // how many there are
-    double common;   // error of the shift against that of the last tile
+    double shift;   // of the tile: M + off_P, in log2 units
+    double later;   // error by the factors alpha of all later tiles, log2 units
+    double changes; // how many there are
+    double common;  // error of the shift against that of the last tile
 };
 
 struct walk {
@@ -130,23 +130,28 @@ static void find_top(struct walk *w, const double *weights)
     w->log_sum = w->best < w->row->keys ? w->top - log2(weights[w->best]) : 0;
 }
 
-// Relative error of P by rounding it to the type of the PV product: p * that, p in true weights.
+// Relative error of P by rounding it to the type of the PV product. The shift M is itself rounded,
+// which is common to P and to the row sum, but moves P against its grid.
 static double rounding_of_p(const struct walk *w, size_t n, double exponent, double relative)
 {
     const struct mxv_bound_contract *c = w->c;
     double p = exponent + c->softmax.offset, whole = c->softmax.offset;
     double lag = c->softmax.tau; // the maximum kept may lie so far below
-    bool alone = w->gap > 2 * w->worst_slack;
-    if (n == w->best && exponent == 0 && alone && lag == 0 && whole == rint(whole) &&
-        whole >= c->p_emin && exp2(whole) <= c->p_largest)
-        return 0; // the largest weight is 2^off_P exactly
-    double largest = exp2(p + lag) * (1 + relative);
+    double moved = expm1(shift_error(c, w->tile[n / c->tile_n].shift) * ln_2);
+    double off = (1 + relative) * (1 + moved) - 1;
+    double largest = exp2(p + lag) * (1 + off);
     if (largest > c->p_largest)
         return c->p_saturates ? 1 - c->p_largest / largest + ldexp(1, -c->p_frac_bits) : INFINITY;
-    double e = lag > 0 ? p : floor(p + relative / ln_2 + 0x1p-40);
+    double e = lag > 0 ? p : floor(p + off / ln_2 + 0x1p-40);
     double half = exp2(fmax(e, c->p_emin) - c->p_frac_bits - 1);
     double flush = exp2(-126 - p); // ex2.approx.ftz
-    return fmin(1 + relative, half * exp2(-p) + flush);
+    double bound = fmin(1 + relative, half * exp2(-p) + flush);
+    bool alone = w->gap > 2 * w->worst_slack;
+    if (n != w->best || exponent != 0 || !alone || lag != 0 || whole != rint(whole) ||
+        whole < c->p_emin)
+        return bound;
+    // the largest weight is 2^off_P but for the rounding of M, and rounds back to it
+    return fmin(bound, moved > 0 ? moved * 1.01 + c->exp_relative : 0);
 }
 
 struct key_error {
@@ -227,9 +232,7 @@ static void add_keys(struct walk *w, const double *weights, const double *centre
     }
     if (!(mass < 0.5)) {
         double peak = exp2(c->softmax.offset + c->softmax.tau), half = ldexp(1, -c->p_frac_bits);
-        double cut = peak * 1.01 <= c->p_largest ? half
-                     : c->p_saturates           ? 1
-                                                : (double)INFINITY;
+        double cut = peak * 1.01 <= c->p_largest ? half : c->p_saturates ? 1 : (double)INFINITY;
         double step = exp2(c->p_emin - c->p_frac_bits - (double)c->softmax.offset);
         range_terms(row, centre, cut, step, sum * 2, terms);
         return;

@@ -5,6 +5,7 @@
 // the findings into a verdict. tests/gate/test_faults.c fails if a difference is not found or
 // blamed on the wrong stage; tests/gate/test_same_bits.c if equal emulations are told apart.
 #include "verify.h"
+#include "verify_adapter.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,88 +30,11 @@ const char *mxv_impl_text(unsigned impl)
     return impl < MXV_IMPL_COUNT ? impl_texts[impl] : NULL;
 }
 
-// Sink that keeps digests and, beside them, the score tiles.
-struct collector {
-    const struct mxv_attention *a;
-    size_t lq, lk;
-    struct mxv_tap_sink digest;
-    struct score_sheet *sheet;
-};
-
-static void collect(void *ctx, const struct mxv_tap *tap)
-{
-    struct collector *c = ctx;
-    c->digest.take(c->digest.ctx, tap);
-    if (tap->stage != MXV_STAGE_SCORE || !c->sheet->scores)
-        return;
-    size_t key = tap->tile_k * c->a->tile_n, row = tap->tile_q * c->a->tile_m;
-    size_t cols = c->lk - key < tap->cols ? c->lk - key : tap->cols;
-    size_t tiles = (c->lk + c->a->tile_n - 1) / c->a->tile_n;
-    c->sheet->routes[tap->tile_q * tiles + tap->tile_k] = (uint8_t)tap->route;
-    for (size_t r = 0; r < tap->rows; r++)
-        memcpy(&c->sheet->scores[(row + r) * c->lk + key], &tap->words[r * tap->cols],
-               cols * sizeof(float));
-}
-
-static int sheet_allocate(struct score_sheet *s, const struct mxv_attention *a, size_t lq,
-                          size_t lk)
-{
-    size_t tiles = ((lq + a->tile_m - 1) / a->tile_m) * ((lk + a->tile_n - 1) / a->tile_n);
-    s->scores = malloc((lq * lk + 1) * sizeof *s->scores);
-    s->routes = malloc(tiles + 1);
-    if (!s->scores || !s->routes)
-        return -1;
-    for (size_t i = 0; i < lq * lk; i++)
-        s->scores[i] = NAN;
-    memset(s->routes, MXV_ROUTE_SKIP, tiles + 1);
-    return 0;
-}
-
-static int head_allocate(struct verification *v, struct head_result *h)
-{
-    const struct mxv_attention *a = &v->data.a;
-    size_t n = h->lq * a->d + 1;
-    h->emulated = calloc(n, sizeof *h->emulated);
-    h->subject = calloc(n, sizeof *h->subject);
-    h->emulated_lse = calloc(h->lq + 1, sizeof *h->emulated_lse);
-    h->subject_lse = calloc(h->lq + 1, sizeof *h->subject_lse);
-    mxv_tap_record_init(&h->emulated_taps);
-    mxv_tap_record_init(&h->subject_taps);
-    if (!h->emulated || !h->subject || !h->emulated_lse || !h->subject_lse ||
-        sheet_allocate(&h->emulated_scores, a, h->lq, h->lk) ||
-        sheet_allocate(&h->subject_scores, a, h->lq, h->lk)) {
-        snprintf(h->message, sizeof h->message, "out of memory for a head of %zu x %zu scores",
-                 h->lq, h->lk);
-        return -1;
-    }
-    // a word the implementation does not write must not pass
-    memset(h->subject, 0xA5, n * sizeof *h->subject);
-    memset(h->subject_lse, 0xA5, (h->lq + 1) * sizeof *h->subject_lse);
-    return 0;
-}
-
-static void head_free(struct head_result *h)
-{
-    free(h->emulated);
-    free(h->subject);
-    free(h->emulated_lse);
-    free(h->subject_lse);
-    free(h->emulated_scores.scores);
-    free(h->emulated_scores.routes);
-    free(h->subject_scores.scores);
-    free(h->subject_scores.routes);
-    mxv_tap_record_free(&h->emulated_taps);
-    mxv_tap_record_free(&h->subject_taps);
-    free(h->rows);
-    free(h->undefined);
-    free(h->from_inputs);
-    free(h->from_operands);
-    free(h->score_error);
-}
-
 static int run_subject(struct verification *v, struct head_result *h,
                        const struct mxv_tap_sink *sink)
 {
+    if (v->options->adapter)
+        return verify_adapter_head(v, h, sink);
     int (*const run[MXV_IMPL_COUNT])(const struct mxv_attention *, size_t, size_t, uint32_t *,
                                      uint32_t *, const struct mxv_tap_sink *, char *, size_t) = {
         [MXV_IMPL_PLAIN] = mxv_plain_head, [MXV_IMPL_EMULATION] = mxv_engine_head};
@@ -123,16 +47,27 @@ static int head_verify(struct verification *v, struct head_result *h)
     const struct mxv_attention *a = &v->data.a;
     if (head_allocate(v, h))
         return MXV_ERR_MEMORY;
-    struct collector ce = {a, h->lq, h->lk, mxv_taps_record(&h->emulated_taps),
-                           &h->emulated_scores};
-    struct collector cs = {a, h->lq, h->lk, mxv_taps_record(&h->subject_taps), &h->subject_scores};
-    struct mxv_tap_sink emulated = {collect, &ce}, subject = {collect, &cs};
+    struct collector ce = {.a = a,
+                           .lq = h->lq,
+                           .lk = h->lk,
+                           .digest = mxv_taps_record(&h->emulated_taps),
+                           .sheet = &h->emulated_scores,
+                           .state = &h->state};
+    struct collector cs = ce;
+    cs.digest = mxv_taps_record(&h->subject_taps);
+    cs.sheet = &h->subject_scores;
+    cs.state = NULL;
+    struct mxv_tap_sink emulated = {verify_collect, &ce}, subject = {verify_collect, &cs};
     if (mxv_engine_head(a, h->sequence, h->head, h->emulated, h->emulated_lse, &emulated,
                         h->message, sizeof h->message) ||
         run_subject(v, h, &subject))
         return MXV_ERR_UNSUPPORTED;
+    if (!verify_has_taps(v)) {
+        h->differs = verify_claims_bits(v) && verify_output_difference(v, h);
+        return v->options->truth ? verify_truth(v, h) : MXV_OK;
+    }
     int difference = mxv_taps_first_difference(&h->emulated_taps, &h->subject_taps, &h->where);
-    if (difference < 0) {
+    if (difference < 0 || ce.out_of_memory) {
         snprintf(h->message, sizeof h->message, "out of memory while comparing taps");
         return MXV_ERR_MEMORY;
     }
@@ -151,6 +86,10 @@ static void locate_element(struct verification *v, const struct head_result *h,
                            struct mxv_verify_result *out)
 {
     struct mxv_tap_capture ca, cb;
+    if (!verify_has_taps(v)) {
+        verify_locate_output(v, h, out);
+        return;
+    }
     mxv_tap_capture_init(&ca, &h->where.key);
     mxv_tap_capture_init(&cb, &h->where.key);
     struct mxv_tap_sink sa = mxv_taps_capture(&ca), sb = mxv_taps_capture(&cb);
@@ -221,25 +160,6 @@ static void count_head(struct verification *v, const struct head_result *h,
         XXH3_64bits_update(hash, h->subject_lse, h->lq * sizeof *h->subject_lse);
 }
 
-// The emulation may only be blamed where the truth was not made wrong on purpose, and on kernels
-// that claim to compute attention.
-static void judge_oracle(struct verification *v, const struct head_result *h,
-                         struct mxv_verify_result *out)
-{
-    if (h->bound_ratio > out->worst_bound_ratio)
-        out->worst_bound_ratio = h->bound_ratio;
-    if (v->data.a.kernel == MXV_KERNEL_DMA_RELEASED || h->bound_ratio <= 1 ||
-        out->verdict != MXV_VERDICT_PASS)
-        return;
-    out->verdict = MXV_VERDICT_ORACLE_ERROR;
-    out->first.key =
-        (struct mxv_tap_key){MXV_STAGE_OUT, MXV_ROUTE_F16, h->sequence, h->head, 0, 0};
-    snprintf(out->reason, sizeof out->reason,
-             "emulation and truth disagree at out, sequence %zu head %zu row %zu: %.3g times the "
-             "bound on compute error; one of the two oracles is wrong",
-             h->sequence, h->head, h->bound_row, h->bound_ratio);
-}
-
 static void conclude(struct verification *v, struct mxv_verify_result *out)
 {
     XXH3_state_t *hash = XXH3_createState();
@@ -247,17 +167,24 @@ static void conclude(struct verification *v, struct mxv_verify_result *out)
     for (size_t i = 0; i < v->heads; i++) {
         struct head_result *h = &v->results[i];
         count_head(v, h, out, hash);
-        if (v->options->truth) {
+        if (v->options->truth)
             add_metrics(v, h, out);
-            judge_oracle(v, h, out);
-        }
-        if (h->differs && out->verdict != MXV_VERDICT_FAIL) {
+        if (h->failure)
+            verify_adapter_failure(h, out);
+        else if (h->differs && out->verdict == MXV_VERDICT_PASS) {
             out->verdict = MXV_VERDICT_FAIL;
             out->first = h->where;
             locate_element(v, h, out);
             describe_failure(out, out->reason, sizeof out->reason);
         }
     }
+    out->same_bits = out->verdict == MXV_VERDICT_PASS;
+    if (v->options->truth)
+        judge_bounds(v, out);
+    if (!verify_claims_bits(v))
+        verify_judge_model(out);
+    if (out->verdict == MXV_VERDICT_FAIL)
+        verify_diagnose(v, out);
     out->output_hash = XXH3_64bits_digest(hash);
     XXH3_freeState(hash);
 }
@@ -299,6 +226,9 @@ static enum mxv_status verify_heads(struct verification *v, struct mxv_verify_re
             snprintf(message, size, "%s", v->results[i].message);
             return (enum mxv_status)v->results[i].status;
         }
+#pragma omp parallel for schedule(dynamic)
+    for (size_t i = 0; i < v->heads; i++)
+        gate_head(v, &v->results[i]);
     conclude(v, out);
     bool maps =
         v->options->map_folder && (v->options->maps_on_pass || out->verdict != MXV_VERDICT_PASS);
@@ -316,7 +246,8 @@ enum mxv_status mxv_verify_case(const struct mxv_case *c, const struct mxv_verif
     double start = now();
     memset(out, 0, sizeof *out);
     enum mxv_status status = mxv_case_build(c, &v.data, message, size);
-    if (status == MXV_OK && v.data.a.faults && options->impl == MXV_IMPL_PLAIN) {
+    if (status == MXV_OK && v.data.a.faults &&
+        (options->impl == MXV_IMPL_PLAIN || options->adapter)) {
         snprintf(message, size,
                  "fault=...: faults are switches of implementation `emulation`; use "
                  "--impl emulation");
@@ -326,10 +257,15 @@ enum mxv_status mxv_verify_case(const struct mxv_case *c, const struct mxv_verif
         double peak = options->psnr_peak > 0 ? options->psnr_peak : 10;
         v.subject_call = v.data.a;
         v.data.a.faults = 0;
+        v.bounded = options->truth && mxv_bound_contract_of(&v.data.a, &v.contract);
         out->has_truth = options->truth;
         mxv_metrics_init(&out->against_inputs, v.data.a.out, peak);
         mxv_metrics_init(&out->against_operands, v.data.a.out, peak);
+        status = verify_adapter_begin(&v, out, message, size);
+    }
+    if (status == MXV_OK && out->verdict == MXV_VERDICT_PASS) {
         status = verify_heads(&v, out, message, size);
+        verify_adapter_done(&v);
     }
     for (size_t i = 0; v.results && i < v.heads; i++)
         head_free(&v.results[i]);

@@ -5,6 +5,8 @@
 #ifndef MXV_VERIFY_PRIVATE_H
 #define MXV_VERIFY_PRIVATE_H
 
+#include <mxverify/bound.h>
+#include <mxverify/gate.h>
 #include <mxverify/verify.h>
 
 // Score tiles of one emulation of a head, collected from its taps.
@@ -13,11 +15,22 @@ struct score_sheet {
     uint8_t *routes; // [query tiles][key tiles], MXV_ROUTE_SKIP where none
 };
 
+// Weights and softmax state of the emulation of a head, collected from its taps.
+struct state_sheet {
+    float *weights;                        // [lq][lk], P as the matrix unit reads it
+    float *maxima;                         // [lq][key tiles]
+    float *sums;                           // [lq] after the last tile
+    float v_scale;                         // of FP8 V, else 1
+    uint32_t *key_scales[MXV_ROUTE_COUNT]; // [lk][blocks] codes, NULL without
+    size_t key_blocks[MXV_ROUTE_COUNT];
+};
+
 struct head_result {
     size_t sequence, head, lq, lk;
     uint32_t *emulated, *subject;         // [lq][d]
     uint32_t *emulated_lse, *subject_lse; // [lq]
     struct score_sheet emulated_scores, subject_scores;
+    struct state_sheet state;
     struct mxv_tap_record emulated_taps, subject_taps;
     struct mxv_taps_where where;
     bool differs;
@@ -25,11 +38,22 @@ struct head_result {
     size_t *rows, row_count;
     bool *undefined; // [lq] rows in reach of a NaN or infinity: arithmetic by IEEE rules only
     struct mxv_truth_ball *from_inputs, *from_operands; // [row_count][d]
-    double bound_ratio;
-    size_t bound_row, undefined_rows;
-    double *score_error; // [query tiles][key tiles] largest |score - exact score of the inputs|
+    size_t undefined_rows;
+    double *score_error;    // [query tiles][key tiles] |score - exact score of the inputs|
+    double *operand_scores; // [row_count][lk] exact scores of the operands, log2 units
+    struct mxv_score_split split[MXV_ROUTE_COUNT];
+    // bounds, [row_count][d]; judged [row_count]
+    bool *judged;
+    double *centre, *noise, *rest; // contract: |output - centre| <= rest, centre within noise
+    double *model;                 // |output - from_operands| <= model
+    struct mxv_bound_report bound;
+    struct mxv_gate_report gate;
+    double oracle_ratio; // largest error of the emulation / its bound, over three checks
+    enum mxv_stage oracle_stage;
+    size_t oracle_row;
     char message[256];
-    int status; // enum mxv_status
+    int status;  // enum mxv_status
+    int failure; // enum mxv_verdict that an adapter's own report leads to, 0: none; why: message
 };
 
 struct verification {
@@ -37,12 +61,83 @@ struct verification {
     const struct mxv_verify_options *options;
     struct mxv_case_data data;
     struct mxv_attention subject_call; // with the faults of the case
-    size_t heads;                      // sequences * heads_q
+    bool bounded;                      // the kernel claims to compute attention
+    struct mxv_bound_contract contract;
+    size_t heads; // sequences * heads_q
     struct head_result *results;
+    void *adapter_state; // of the adapter's setup
 };
 
-// Exact attention of both kinds, score errors and the bound of one head.
+// ---- verify_collect.c: memory of a head, and the sinks that fill it -----------------------------
+
+struct collector {
+    const struct mxv_attention *a;
+    size_t lq, lk;
+    struct mxv_tap_sink digest;
+    struct score_sheet *sheet;
+    struct state_sheet *state; // NULL: not wanted
+    bool out_of_memory;
+};
+void verify_collect(void *ctx, const struct mxv_tap *tap);
+int head_allocate(struct verification *v, struct head_result *h);
+void head_free(struct head_result *h);
+
+// ---- verify_problem.c: the exact problems (a) and (b) -------------------------------------------
+
+struct problem {
+    const struct mxv_attention *a;
+    const struct head_result *h;
+    struct mxv_truth_problem exact;
+    double *buffers[2 * MXV_ROUTE_COUNT + 1];
+    unsigned buffer_count;
+    unsigned index_of_route[MXV_ROUTE_COUNT];
+    bool ignore_mask;
+    double log2_unit; // factor from sum q k, and from a kernel's score, to log2 units
+};
+void problem_start(struct problem *p, const struct mxv_attention *a, const struct head_result *h,
+                   bool ignore_mask);
+int problem_inputs(struct problem *p);
+int problem_operands(struct problem *p);
+void problem_free(struct problem *p);
+// Index of the operands of a (row, key) pair; ctx is the problem.
+unsigned problem_route(const void *ctx, size_t row, size_t key);
+
+// ---- verify_truth.c, verify_bound.c, verify_judge.c ---------------------------------------------
+
+// Exact attention of both kinds, score errors and the bounds of one head.
 int verify_truth(struct verification *v, struct head_result *h);
+
+// One judged row of a head: its bounds, and what the implementation's output is worth.
+struct bound_walk {
+    struct verification *v;
+    struct head_result *h;
+    const struct problem *operands;
+    double *memory;
+    double *values;                // [lk][d] V as the matrix unit reads it
+    double *scores, *slack;        // [lk] of the emulation, log2 units; bound on its errors
+    double *weights, *own_weights; // [lk] of the exact and of the emulation's scores
+    double *out, *own_out;         // [d] their attention
+    struct mxv_bound_terms *terms; // [d]
+    struct mxv_bound_product *products;
+    double *bounds, *model_bounds; // for the medians, [row_count * d]
+    size_t bound_count;
+    size_t gate_places[MXV_GATE_ROWS], gate_count;
+};
+int bound_walk_start(struct bound_walk *w, struct verification *v, struct head_result *h,
+                     const struct problem *operands);
+void bound_walk_row(struct bound_walk *w, size_t place);
+void bound_walk_finish(struct bound_walk *w);
+
+// gate_rows.c: mutants that need weights and values, on one row whose bounds stand.
+void gate_row(struct bound_walk *w, size_t place, const struct mxv_bound_row *row);
+// Mutants of whole outputs, after all heads are there.
+void gate_head(struct verification *v, struct head_result *h);
+// Bounds and gates of all heads into the result, and what they say of the verdict.
+void judge_bounds(struct verification *v, struct mxv_verify_result *out);
+
+// What the pattern of a failing case looks like, into out->diagnosis.
+void verify_diagnose(struct verification *v, struct mxv_verify_result *out);
+
 // Maps of the worst head into the folder of the options.
 int verify_maps(struct verification *v, struct mxv_verify_result *out);
 

@@ -10,7 +10,8 @@
 #include "engine.h"
 #include <mxverify/scale.h>
 
-// The call: options that the broken kernel takes instead of the caller's.
+// The call: faults that apply to the kernel, and options that the broken kernel takes instead of
+// the caller's.
 void fault_call(struct mxv_attention *a);
 // Bit set of enum mxv_softmax_fault.
 unsigned fault_softmax(const struct mxv_attention *a);

@@ -8,30 +8,40 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define ON(a, id) mxv_fault_on(a, MXV_FAULT_##id)
-
 static void fault_window(struct mxv_attention *a)
 {
-    if (ON(a, WINDOW_EXCLUSIVE) && a->left > 0)
+    if (mxv_fault_on(a, MXV_FAULT_WINDOW_EXCLUSIVE) && a->left > 0)
         a->left -= 1;
-    if (ON(a, WINDOW_TILE) && a->left >= 0)
+    if (mxv_fault_on(a, MXV_FAULT_WINDOW_TILE) && a->left >= 0)
         a->left += (long)a->tile_n;
+}
+
+// Faults of other kernels have no meaning on this one.
+static uint64_t faults_of(enum mxv_kernel kernel)
+{
+    uint64_t bits = 0;
+    for (unsigned f = 0; f < MXV_FAULT_COUNT; f++)
+        bits |= (uint64_t)(mxv_fault_get((enum mxv_fault)f)->kernels >> kernel & 1) << f;
+    return bits;
 }
 
 void fault_call(struct mxv_attention *a)
 {
+    if (a->faults == 0)
+        return;
+    a->faults &= faults_of(a->kernel);
     fault_window(a);
-    if (ON(a, MASK_TOP_LEFT))
+    if (mxv_fault_on(a, MXV_FAULT_MASK_TOP_LEFT))
         a->align = MXV_ALIGN_TOP_LEFT;
-    if (ON(a, SOFTMAX_SCALE_TWICE))
+    if (mxv_fault_on(a, MXV_FAULT_SOFTMAX_SCALE_TWICE))
         a->scale *= a->scale;
-    if (ON(a, STALE_MAXIMUM) && a->vt == MXV_E4M3) {
+    if (mxv_fault_on(a, MXV_FAULT_STALE_MAXIMUM) && a->vt == MXV_E4M3) {
         a->tau = 4;
         a->p_offset = 8;
     }
-    if (ON(a, LSE_BASE) && a->lse != MXV_LSE_NONE)
+    if (mxv_fault_on(a, MXV_FAULT_LSE_BASE) && a->lse != MXV_LSE_NONE)
         a->lse = a->lse == MXV_LSE_E ? MXV_LSE_TWO : MXV_LSE_E;
-    if (ON(a, ROUTE_BIT_ORDER))
+    if (mxv_fault_on(a, MXV_FAULT_ROUTE_BIT_ORDER))
         a->msb_first = !a->msb_first;
 }
 
@@ -57,41 +67,43 @@ void fault_models(struct head *h)
 {
     const struct mxv_mma_model *pv = h->recipe.pv;
     enum { FP8_BITS = 13 };
-    if (!ON(h->a, ACC_13_BITS) || pv->rule != MXV_MMA_T || pv->result != MXV_MMA_F32)
+    if (!mxv_fault_on(h->a, MXV_FAULT_ACC_13_BITS) || pv->rule != MXV_MMA_T ||
+        pv->result != MXV_MMA_F32)
         return;
     h->fault_pv = *pv;
-    h->fault_pv.frac_bits = h->fault_pv.keep_bits = FP8_BITS;
+    h->fault_pv.keep_bits = FP8_BITS;
     h->recipe.pv = &h->fault_pv;
 }
 
 size_t fault_kv_head(const struct mxv_attention *a, size_t index)
 {
-    return ON(a, GQA_MODULO) ? index % a->heads_kv : index / (a->heads_q / a->heads_kv);
+    return mxv_fault_on(a, MXV_FAULT_GQA_MODULO) ? index % a->heads_kv
+                                                 : index / (a->heads_q / a->heads_kv);
 }
 
 size_t fault_first_key(const struct mxv_attention *a, size_t sequence)
 {
     size_t first = a->cu_k[sequence];
-    if (ON(a, BATCH_STRIDE))
+    if (mxv_fault_on(a, MXV_FAULT_BATCH_STRIDE))
         return a->cu_k[0];
-    return ON(a, CU_SEQLENS) && first > 0 ? first - 1 : first;
+    return mxv_fault_on(a, MXV_FAULT_CU_SEQLENS) && first > 0 ? first - 1 : first;
 }
 
 void fault_block_rules(const struct mxv_attention *a, enum mxv_element e, struct block_rules *r)
 {
     bool fp4 = e == MXV_E2M1;
     enum mxv_scale_rule rule = r->rule;
-    if (fp4 && ON(a, E2M1_RULE))
+    if (fp4 && mxv_fault_on(a, MXV_FAULT_E2M1_RULE))
         r->encode.round = MXV_RDMA;
-    if (fp4 && ON(a, MXFP4_EMAX3))
+    if (fp4 && mxv_fault_on(a, MXV_FAULT_MXFP4_EMAX3))
         r->scale.emax_offset = 1;
-    if (fp4 && ON(a, TIES_AWAY))
+    if (fp4 && mxv_fault_on(a, MXV_FAULT_TIES_AWAY))
         r->encode.round = MXV_RNA;
-    if (e == MXV_E4M3 && ON(a, NO_SATURATION))
+    if (e == MXV_E4M3 && mxv_fault_on(a, MXV_FAULT_NO_SATURATION))
         r->encode.overflow = MXV_OVERFLOW_IEEE;
-    if (rule == MXV_SCALE_RCEIL && ON(a, SCALE_FLOOR_FOR_CEIL))
+    if (rule == MXV_SCALE_RCEIL && mxv_fault_on(a, MXV_FAULT_SCALE_FLOOR_FOR_CEIL))
         r->rule = MXV_SCALE_FLOOR;
-    if (rule == MXV_SCALE_FLOOR && ON(a, SCALE_CEIL_FOR_FLOOR))
+    if (rule == MXV_SCALE_FLOOR && mxv_fault_on(a, MXV_FAULT_SCALE_CEIL_FOR_FLOOR))
         r->rule = MXV_SCALE_CEIL;
 }
 
@@ -99,7 +111,8 @@ uint8_t fault_scale_byte(const struct mxv_attention *a, float amax, uint8_t byte
 {
     int exponent;
     bool power = amax > 0 && isfinite(amax) && frexpf(amax, &exponent) == 0.5f;
-    return ON(a, SCALE_OFF_BY_ONE) && power && byte < 254 ? (uint8_t)(byte + 1) : byte;
+    return mxv_fault_on(a, MXV_FAULT_SCALE_OFF_BY_ONE) && power && byte < 254 ? (uint8_t)(byte + 1)
+                                                                              : byte;
 }
 
 uint32_t fault_code(const struct mxv_attention *a, enum mxv_element e, struct mxv_value v,
@@ -107,7 +120,7 @@ uint32_t fault_code(const struct mxv_attention *a, enum mxv_element e, struct mx
 {
     const struct mxv_encode truncate = {.round = MXV_RTZ};
     uint32_t ones = (1u << mxv_element_get(e)->frac_bits) - 1;
-    if (!ON(a, MISSING_CARRY))
+    if (!mxv_fault_on(a, MXV_FAULT_MISSING_CARRY))
         return code;
     uint32_t below = (uint32_t)mxv_element_encode(e, v, &truncate);
     return (below & ones) == ones ? below : code;
@@ -115,20 +128,20 @@ uint32_t fault_code(const struct mxv_attention *a, enum mxv_element e, struct mx
 
 float fault_int8_range(const struct mxv_attention *a)
 {
-    return ON(a, INT8_WRAP) ? 127.6f : 127;
+    return mxv_fault_on(a, MXV_FAULT_INT8_WRAP) ? 127.6f : 127;
 }
 
 void fault_int8_encode(const struct mxv_attention *a, struct mxv_encode *encode)
 {
-    if (ON(a, INT8_TRUNCATION))
+    if (mxv_fault_on(a, MXV_FAULT_INT8_TRUNCATION))
         encode->round = MXV_RTZ;
-    if (ON(a, INT8_HALF_UP))
+    if (mxv_fault_on(a, MXV_FAULT_INT8_HALF_UP))
         encode->round = MXV_RHU;
 }
 
 int fault_int8_code(const struct mxv_attention *a, float y, int code)
 {
-    if (!ON(a, INT8_WRAP) || !(fabsf(y) < 1e4f))
+    if (!mxv_fault_on(a, MXV_FAULT_INT8_WRAP) || !(fabsf(y) < 1e4f))
         return code;
     return (int8_t)(uint8_t)(int)nearbyintf(y);
 }
@@ -185,11 +198,11 @@ static void fault_copy(const struct head *h, enum mxv_route route, struct operan
     bool nvfp4 = fp4 && a->low == MXV_LOW_NVFP4;
     if (!copy->present || !copy->scale_bytes)
         return;
-    if (fp4 && ON(a, NIBBLE_ORDER))
+    if (fp4 && mxv_fault_on(a, MXV_FAULT_NIBBLE_ORDER))
         swap_nibbles(copy->codes, copy->rows * a->d);
-    if (ON(a, ZERO_BLOCK_NAN))
+    if (mxv_fault_on(a, MXV_FAULT_ZERO_BLOCK_NAN))
         zero_blocks_to_nan(h, copy, fp4 ? 7 : 0x7F, nvfp4 ? 0x7F : 0xFF);
-    if (ON(a, SCALE_LAYOUT))
+    if (mxv_fault_on(a, MXV_FAULT_SCALE_LAYOUT))
         read_scales_swizzled(copy);
     for (size_t row = 0; row < copy->rows; row++)
         copy_decode_row(h, route, copy, row, side_b);
@@ -198,7 +211,8 @@ static void fault_copy(const struct head *h, enum mxv_route route, struct operan
 void fault_copies(struct head *h)
 {
     const struct mxv_attention *a = h->a;
-    if (!ON(a, NIBBLE_ORDER) && !ON(a, ZERO_BLOCK_NAN) && !ON(a, SCALE_LAYOUT))
+    if (!mxv_fault_on(a, MXV_FAULT_NIBBLE_ORDER) && !mxv_fault_on(a, MXV_FAULT_ZERO_BLOCK_NAN) &&
+        !mxv_fault_on(a, MXV_FAULT_SCALE_LAYOUT))
         return;
     for (unsigned route = 0; route < MXV_ROUTE_COUNT; route++) {
         fault_copy(h, (enum mxv_route)route, &h->q.copy[route], false);

@@ -10,6 +10,7 @@
 //     run_resume.c   an earlier log    run_workers.c  cases in worker processes, and again
 //     run_record.c   outcome <-> log   run_ledger.c   known failures
 //     run_totals.c   outcomes added    run_report.c   the table at the end
+//     run_library.c  adapters
 #ifndef MXV_CLI_RUN_H
 #define MXV_CLI_RUN_H
 
@@ -33,16 +34,17 @@ struct run_config {
     double time_budget; // seconds, 0: none
     struct mxv_verify_options verify;
     enum maps_wanted maps;
+    bool explain; // the terms behind the worst element of each case that is printed
     bool with_real, quiet, print_hash, require_coverage, print_coverage, no_log;
     const char *real_dir;
     unsigned workers; // processes; 0: cases are verified in this process
     double timeout;   // seconds a case may take in a worker, 0: no limit
     bool has_timeout, no_retry, resume;
     struct mxv_shard shard;
-    const char *shard_source; // variable that the shard came from, or NULL
-    const char *ledger;
-    const char *impl_library; // path of an implementation outside the tree, or NULL
-    const char *device, *driver;
+    const char *shard_source;          // variable that the shard came from, or NULL
+    const char *ledger, *junit, *html; // files, or NULL
+    const char *impl_library;          // path of an implementation outside the tree, or NULL
+    const char *impl_version, *device, *driver; // of the library, or NULL
     int argc;
     char **argv;
 };
@@ -54,6 +56,13 @@ struct run_source {
     size_t count; // SIZE_MAX: until the time is over
 };
 
+// Score errors of one route, log2 units.
+#define RUN_SPLIT(X, id, name)                                                                     \
+    X(QUANTISATION_##id, "split.score." name ".quantisation_rms",                                  \
+      run_rms(r->split[MXV_ROUTE_##id].quantisation_squares, r->split[MXV_ROUTE_##id].pairs))      \
+    X(COMPUTE_##id, "split.score." name ".compute_rms",                                            \
+      run_rms(r->split[MXV_ROUTE_##id].compute_squares, r->split[MXV_ROUTE_##id].pairs))
+
 // Numbers of a case that go to its record in the log and are read from it again when a run is
 // resumed or shards are merged: X(id, name in the log, value in struct mxv_verify_result *r).
 #define RUN_NUMBERS(X)                                                                             \
@@ -62,7 +71,34 @@ struct run_source {
     X(WORDS, "words", r->words)                                                                    \
     X(TRUTH_ROWS, "truth_rows", r->truth_rows)                                                     \
     X(ROWS, "rows", r->truth_rows_total)                                                           \
-    X(UNDEFINED_ROWS, "undefined_rows", r->undefined_rows)
+    X(UNDEFINED_ROWS, "undefined_rows", r->undefined_rows)                                         \
+    X(BOUND_ELEMENTS, "bound.elements", r->bound.elements)                                         \
+    X(BOUND_WRONG, "bound.wrong", r->bound.wrong)                                                  \
+    X(BOUND_UNDECIDED, "bound.undecided", r->bound.undecided)                                      \
+    X(MODEL_WRONG, "bound.model_wrong", r->bound.model_wrong)                                      \
+    X(MODEL_UNDECIDED, "bound.model_undecided", r->bound.model_undecided)                          \
+    X(ERROR_MAX, "bound.error_max", r->bound.error_max)                                            \
+    X(BOUND_AT_MAX, "bound.at_max", r->bound.bound_at_max)                                         \
+    X(MODEL_AT_MAX, "bound.model_at_max", r->bound.model_at_max)                                   \
+    X(BOUND_MEDIAN, "bound.median", r->bound.bound_median)                                         \
+    X(MODEL_MEDIAN, "bound.model_median", r->bound.model_median)                                   \
+    X(GATE_APPLICABLE, "gate.applicable", run_gate_count(r->gate.applicable))                      \
+    X(GATE_BITS, "gate.bits", run_gate_count(r->gate.bits))                                        \
+    X(GATE_BOUND, "gate.bound", run_gate_count(r->gate.bound))                                     \
+    X(GATE_MODEL, "gate.model", run_gate_count(r->gate.model))                                     \
+    X(GATE_MODEL_WEAK, "gate.model_survivors",                                                     \
+      r->bound.available ? run_gate_count(mxv_gate_survivors(&r->gate, r->gate.model)) : 0)        \
+    X(GATE_GAIN_UP, "gate.gain_up", r->gate.gain_up)                                               \
+    X(GATE_GAIN_DOWN, "gate.gain_down", r->gate.gain_down)                                         \
+    X(GATE_MODEL_UP, "gate.model_gain_up", r->gate.model_up)                                       \
+    X(GATE_ELEMENT_ULP, "gate.element_ulp", r->bound.available ? r->gate.element_ulp : 0)          \
+    X(QUANTISATION_RMS, "split.quantisation_rms", r->quantisation_rms)                             \
+    X(COMPUTE_RMS, "split.compute_rms", r->compute_rms)                                            \
+    RUN_SPLIT(X, F16, "f16")                                                                       \
+    RUN_SPLIT(X, HIGH, "high")                                                                     \
+    RUN_SPLIT(X, LOW, "low")                                                                       \
+    RUN_SPLIT(X, CORE, "core")                                                                     \
+    RUN_SPLIT(X, INT8, "int8")
 
 enum run_number {
 #define X(id, name, value) RUN_##id,
@@ -99,8 +135,14 @@ struct run_totals {
     struct mxv_coverage coverage;
     struct run_hash {
         uint64_t index, hash;
-    } * hashes; // of every case, owned
+        enum mxv_kernel kernel;
+        double tightness, model_tightness; // bound / error where the error is largest; 0: none
+    } * hashes;                            // of every case, owned
     size_t hash_room;
+    struct run_power { // over the cases with a bound
+        size_t cases, model_weak;
+        double applicable, bound, model, gain, model_gain; // gains: the worst case's k
+    } power[MXV_KERNEL_COUNT];
 };
 
 // One case on its way.
@@ -127,6 +169,7 @@ struct run {
     uint64_t next; // first index not yet handed out
     double start, last_progress;
     char folder[1024], log_path[1200], today[11];
+    int lock; // descriptor that holds the log's lock, or -1
     bool drawn;
 };
 
@@ -144,6 +187,7 @@ enum {
     RUN_OPT_TRUTH_SCORES,
     RUN_OPT_TIMEOUT,
     RUN_OPT_NO_RETRY,
+    RUN_OPT_EXPLAIN,
     RUN_OPT_OTHER,
     RUN_OPT_LAST = 512
 };
@@ -181,6 +225,14 @@ void run_slot_verify(const struct run *run, struct run_slot *slot);
 bool run_slot_pack(const struct run_slot *slot, unsigned char **bytes, size_t *size);
 bool run_slot_unpack(struct run_slot *slot, const unsigned char *bytes, size_t size);
 
+// ---- bounds (run_bound.c)
+
+double run_gate_count(uint64_t set);            // mutants in a set
+double run_rms(double squares, uint64_t count); // 0 for none
+// Two or three lines on bound and gate of a case; and the terms behind its worst element.
+void run_print_bound(const struct mxv_verify_result *result);
+void run_explain(const struct mxv_verify_result *result);
+
 // ---- outcomes
 
 void run_outcome_of(const struct run_slot *slot, struct run_outcome *out);
@@ -204,7 +256,12 @@ int run_write_totals(struct mxv_log *log, const struct run_totals *totals, uint6
 // Reads the log of an earlier run into totals and finished, and cuts a torn record and the totals
 // off. 0, or an exit status after a message. *has_header: whether the log has one to keep.
 int run_resume(struct run *run, bool *has_header);
+int run_lock_log(struct run *run);
 int run_workers(struct run *run);
+// Asks an adapter for its name, device and driver; 0, or an exit status after a message.
+int run_ask_library(struct run_config *config);
+// In a worker: loads the adapter into config->verify. 0, or non-zero with a message.
+int run_load_library(struct run_config *config, char *message, size_t size);
 int run_open_ledger(struct run *run);
 void run_apply_ledger(struct run *run, struct run_slot *slot);
 void run_report_ledger(const struct run *run);

@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "run.h"
 #include <errno.h>
+#include <mxverify/report.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,19 +94,26 @@ static void print_slot(struct run *run, const struct run_slot *s, const char *id
     const struct mxv_verify_result *r = &s->result;
     bool good = mxv_verdict_class_of(r->verdict) == MXV_VERDICT_GOOD;
     bool single = !run->source->tier;
-    if (run->config->quiet || (good && !single && (run->drawn || !r->drawing)))
+    if (run->config->quiet ||
+        (good && !single && !run->config->explain && (run->drawn || !r->drawing)))
         return;
     if (isatty(2))
         fprintf(stderr, "\r\033[K");
     printf("%s %s\n  %s\n", id, mxv_verdict_name(r->verdict), line);
     if (r->reason[0])
         printf("  %s\n", r->reason);
+    if (r->diagnosis[0])
+        printf("  %s\n", r->diagnosis);
     if (r->drawing && !run->drawn) {
         printf("\n%s\n", r->drawing);
         run->drawn = true;
     }
     for (size_t i = 0; i < r->map_count; i++)
         printf("  map: %s\n", r->maps[i]);
+    if (single || run->config->explain || !good)
+        run_print_bound(r);
+    if (run->config->explain)
+        run_explain(r);
     fflush(stdout);
 }
 
@@ -176,7 +184,9 @@ static int open_log(struct run *run)
     const struct run_config *config = run->config;
     char message[MXV_VERIFY_TEXT];
     bool has_header = false;
-    int status = config->resume ? run_resume(run, &has_header) : 0;
+    int status = run_lock_log(run);
+    if (status == 0 && config->resume)
+        status = run_resume(run, &has_header);
     if (status)
         return status;
     if (mxv_log_open(run->log_path, config->resume, &run->log, message, sizeof message) != MXV_OK)
@@ -207,6 +217,18 @@ static int close_log(struct run *run, uint64_t hash, bool failed)
     if (mxv_log_close(run->log, message, sizeof message) != MXV_OK && status == 0)
         status = cli_usage("%s", message);
     return status;
+}
+
+static int write_reports(const struct run *run)
+{
+    const struct run_config *config = run->config;
+    char message[MXV_VERIFY_TEXT];
+    if (!config->junit && !config->html)
+        return 0;
+    if (mxv_report_write(run->log_path, config->junit, config->html, message, sizeof message) ==
+        MXV_OK)
+        return 0;
+    return cli_usage("%s", message);
 }
 
 static void print_missing(void *ctx, const char *what)
@@ -263,6 +285,8 @@ static int conclude(struct run *run, int status)
     uint64_t hash = run_totals_hash(&run->totals);
     run_progress(run, true);
     int log_status = close_log(run, hash, status != 0);
+    if (log_status == 0)
+        log_status = write_reports(run);
     if (status || log_status)
         return status ? status : log_status;
     run_report(run->config, &run->totals, hash, run->log ? run->log_path : NULL);
@@ -283,6 +307,7 @@ int run_cases(const struct run_config *config, struct run_source *source)
     run->config = config;
     run->source = source;
     run->start = run->last_progress = run_now();
+    run->lock = -1;
     int status = prepare(run);
     if (status == 0) {
         signal(SIGINT, on_interrupt);
@@ -291,6 +316,8 @@ int run_cases(const struct run_config *config, struct run_source *source)
     } else {
         mxv_log_close(run->log, NULL, 0);
     }
+    if (run->lock >= 0)
+        close(run->lock);
     mxv_ledger_free(run->ledger);
     run_totals_free(&run->totals);
     free(run->finished);

@@ -27,7 +27,9 @@ enum {
     OPT_WORKERS,
     OPT_RESUME,
     OPT_SHARD,
-    OPT_LEDGER
+    OPT_LEDGER,
+    OPT_JUNIT,
+    OPT_HTML
 };
 
 const struct argp_option run_options[] = {
@@ -54,6 +56,8 @@ const struct argp_option run_options[] = {
     {"timeout", RUN_OPT_TIMEOUT, "SECONDS", 0,
      "time limit of a case in a worker; default 600, 0: none", 4},
     {"no-retry", RUN_OPT_NO_RETRY, NULL, 0, "do not run a failed case of a worker once more", 4},
+    {"explain", RUN_OPT_EXPLAIN, NULL, 0,
+     "print every case with its bound, gate power and the terms of its worst element", 5},
     {"resume", OPT_RESUME, NULL, 0, "go on with the run whose log is in the output folder", 4},
     {"shard", OPT_SHARD, "I/N", 0, "only every Nth case, from the Ith", 4},
     {"ledger", OPT_LEDGER, "FILE", 0, "known failures (docs/ledger.md)", 4},
@@ -61,6 +65,8 @@ const struct argp_option run_options[] = {
     {"maps", OPT_MAPS, "auto|all|fail|none", 0,
      "which cases get maps; auto: failures, captured activations and the first 4", 5},
     {"no-log", OPT_NO_LOG, NULL, 0, "write no run.jsonl", 5},
+    {"junit", OPT_JUNIT, "FILE", 0, "write a JUnit report, too", 5},
+    {"html", OPT_HTML, "FILE", 0, "write an HTML report, too", 5},
     {"coverage", OPT_COVERAGE, NULL, 0, "print how often each option was met", 5},
     {"require-coverage", OPT_REQUIRE, NULL, 0, "fail if an option of a kernel was never met", 5},
     {"print-hash", OPT_HASH, NULL, 0, "print the hash of all outputs on a line of its own", 5},
@@ -78,6 +84,11 @@ static bool parse_count(const char *text, int base, uint64_t *out)
 
 static void find_impl(struct argp_state *state, struct run_config *c, const char *name)
 {
+    size_t length = strlen(name);
+    bool library = strchr(name, '/') || (length > 3 && strcmp(name + length - 3, ".so") == 0);
+    c->impl_library = library ? name : NULL;
+    if (library)
+        return;
     for (unsigned i = 0; mxv_impl_name(i); i++)
         if (strcmp(mxv_impl_name(i), name) == 0) {
             c->verify.impl = (enum mxv_impl)i;
@@ -198,6 +209,9 @@ int run_parse_option(int key, char *arg, struct argp_state *state)
     case RUN_OPT_NO_RETRY:
         c->no_retry = true;
         break;
+    case RUN_OPT_EXPLAIN:
+        c->explain = true;
+        break;
     case OPT_RESUME:
         c->resume = true;
         break;
@@ -206,6 +220,12 @@ int run_parse_option(int key, char *arg, struct argp_state *state)
         break;
     case OPT_LEDGER:
         c->ledger = arg;
+        break;
+    case OPT_JUNIT:
+        c->junit = arg;
+        break;
+    case OPT_HTML:
+        c->html = arg;
         break;
     case OPT_MAPS:
         parse_maps(state, c, arg);
@@ -251,10 +271,14 @@ void run_config_defaults(struct run_config *c)
 int run_config_finish(struct run_config *c)
 {
     char message[512];
-    if (c->workers == 0 && c->has_timeout)
+    if (c->workers == 0 && (c->has_timeout || c->impl_library))
         c->workers = 1;
-    if (c->resume && c->no_log)
-        return cli_usage("--resume needs the log: leave --no-log out");
+    if (c->impl_library && c->fault)
+        return cli_usage("--fault goes with implementation emulation, not with an adapter");
+    if (c->impl_library && run_ask_library(c))
+        return 3;
+    if (c->no_log && (c->resume || c->junit || c->html))
+        return cli_usage("--resume, --junit and --html need the log: leave --no-log out");
     if (c->shard.count == 0 &&
         mxv_shard_from_environment(&c->shard, &c->shard_source, message, sizeof message) != MXV_OK)
         return cli_usage("%s", message);

@@ -41,12 +41,14 @@ void run_outcome_of(const struct run_slot *s, struct run_outcome *out)
         out->numbers[RUN_TILES_F16 + i] = (double)r->tiles[i];
 }
 
-enum { TEXTS_MAX = 4 };
+enum { TEXTS_MAX = 5 };
 
 static size_t collect_texts(const struct run_slot *s, const char *hash, struct mxv_log_text *texts)
 {
     size_t n = 0;
     texts[n++] = (struct mxv_log_text){"output_hash", hash};
+    if (s->result.diagnosis[0])
+        texts[n++] = (struct mxv_log_text){"diagnosis", s->result.diagnosis};
     if (s->entry) {
         texts[n++] = (struct mxv_log_text){"found", mxv_verdict_name(s->found)};
         texts[n++] = (struct mxv_log_text){"url", s->entry->url};

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The verdict table at the end of a run.
+#include "cli.h"
 #include "run.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static size_t kernel_total(const struct run_totals *t, unsigned k)
 {
@@ -62,6 +64,49 @@ static void truth_rows(const struct run_totals *t)
                    t->rel_l2_inputs[k], t->rel_l2_operands[k], t->bound_ratio[k]);
 }
 
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// Median over the cases of a kernel of bound / largest error; 0 when no case has both.
+static double tightness(const struct run_totals *t, unsigned kernel, bool model)
+{
+    double *all = cli_realloc(NULL, (t->done + 1) * sizeof *all);
+    size_t n = 0;
+    for (size_t i = 0; i < t->done; i++) {
+        double x = model ? t->hashes[i].model_tightness : t->hashes[i].tightness;
+        if (t->hashes[i].kernel == (enum mxv_kernel)kernel && x > 0)
+            all[n++] = x;
+    }
+    qsort(all, n, sizeof *all, by_size);
+    double median = n ? all[n / 2] : 0;
+    free(all);
+    return median;
+}
+
+static void power_rows(const struct run_totals *t)
+{
+    bool any = false;
+    for (unsigned k = 0; k < MXV_KERNEL_COUNT; k++)
+        any = any || t->power[k].cases;
+    if (!any)
+        return;
+    printf("\nbound and gate power (docs/bounds.md), by contract and by declared model:\n"
+           "%-14s %6s %21s %23s %17s %10s\n",
+           "kernel", "cases", "median bound/error", "mutants killed", "gain always seen",
+           "model weak");
+    for (unsigned k = 0; k < MXV_KERNEL_COUNT; k++) {
+        const struct run_power *p = &t->power[k];
+        if (p->cases)
+            printf("%-14s %6zu %10.3g %10.3g %9.0f %5.0f /%6.0f %8s%-3.0f 2^-%-2.0f %10zu\n",
+                   mxv_choice_name(MXV_CHOICE_KERNEL, k), p->cases, tightness(t, k, false),
+                   tightness(t, k, true), p->bound, p->model, p->applicable, "2^-", p->gain,
+                   p->model_gain, p->model_weak);
+    }
+}
+
 void run_report(const struct run_config *config, const struct run_totals *t, uint64_t hash,
                 const char *log_path)
 {
@@ -74,6 +119,7 @@ void run_report(const struct run_config *config, const struct run_totals *t, uin
     verdict_rows(t);
     tile_rows(t);
     truth_rows(t);
+    power_rows(t);
     if (t->maps)
         printf("\nmaps: %zu pictures (and arrays) in %s/\n", t->maps, config->out);
     if (log_path)

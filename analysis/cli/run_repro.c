@@ -77,6 +77,7 @@ int cli_repro(int argc, char **argv)
         {"no-truth", RUN_OPT_NO_TRUTH, NULL, 0, "as in run", 1},
         {"timeout", RUN_OPT_TIMEOUT, "SECONDS", 0, "as in run: in a worker process", 1},
         {"no-retry", RUN_OPT_NO_RETRY, NULL, 0, "as in run", 1},
+        {"explain", RUN_OPT_EXPLAIN, NULL, 0, "as in run", 1},
         {0},
     };
     static const struct argp argp = {repro_options,

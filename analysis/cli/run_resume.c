@@ -7,9 +7,11 @@
 #include "cli.h"
 #include "run.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 static int check_header(const struct run *run, const json_t *record)
@@ -91,6 +93,17 @@ static int take_line(struct run *run, const char *line, size_t number, bool *has
     *keep = kind && strcmp(kind, "totals") != 0;
     json_decref(record);
     return status;
+}
+
+// Two runs on one log would mix their records. Where the file system has no locks, nothing is done.
+int run_lock_log(struct run *run)
+{
+    run->lock = open(run->log_path, O_RDWR | O_CREAT | O_CLOEXEC, (mode_t)0666);
+    if (run->lock >= 0 && flock(run->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+        return cli_usage("%s: another run is writing this log; give this one a folder of its own "
+                         "(--out)",
+                         run->log_path);
+    return 0;
 }
 
 int run_resume(struct run *run, bool *has_header)

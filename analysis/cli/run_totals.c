@@ -21,7 +21,25 @@ static void keep_hash(struct run_totals *t, const struct run_outcome *o)
         t->hash_room = t->hash_room ? 2 * t->hash_room : 256;
         t->hashes = cli_realloc(t->hashes, t->hash_room * sizeof *t->hashes);
     }
-    t->hashes[t->done] = (struct run_hash){o->index, o->output_hash};
+    double error = o->numbers[RUN_BOUND_ELEMENTS] > 0 ? o->numbers[RUN_ERROR_MAX] : 0;
+    t->hashes[t->done] = (struct run_hash){o->index, o->output_hash, o->kernel,
+                                           error > 0 ? o->numbers[RUN_BOUND_AT_MAX] / error : 0,
+                                           error > 0 ? o->numbers[RUN_MODEL_AT_MAX] / error : 0};
+}
+
+static void add_power(struct run_power *p, const struct run_outcome *o)
+{
+    const double *n = o->numbers;
+    if (n[RUN_BOUND_ELEMENTS] == 0 || n[RUN_GATE_APPLICABLE] == 0)
+        return;
+    double gain = n[RUN_GATE_GAIN_UP], model = n[RUN_GATE_MODEL_UP];
+    p->gain = p->cases == 0 || gain < p->gain ? gain : p->gain;
+    p->model_gain = p->cases == 0 || model < p->model_gain ? model : p->model_gain;
+    p->cases++;
+    p->model_weak += n[RUN_GATE_MODEL_WEAK] > 0;
+    p->applicable += n[RUN_GATE_APPLICABLE];
+    p->bound += n[RUN_GATE_BOUND];
+    p->model += n[RUN_GATE_MODEL];
 }
 
 void run_totals_add(struct run_totals *t, const struct run_outcome *o, const struct mxv_case *c)
@@ -45,6 +63,7 @@ void run_totals_add(struct run_totals *t, const struct run_outcome *o, const str
         keep_largest(&t->rel_l2_inputs[k], o->rel_l2_inputs);
         keep_largest(&t->rel_l2_operands[k], o->rel_l2_operands);
     }
+    add_power(&t->power[k], o);
     keep_largest(&t->bound_ratio[k], o->numbers[RUN_BOUND_RATIO]);
     mxv_coverage_add(&t->coverage, c, routes);
 }

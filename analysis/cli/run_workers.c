@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // Cases that may be done before the oldest one still running.
 enum { WINDOW = 512 };
@@ -35,17 +36,20 @@ struct pool {
 
 struct job {
     struct run *run;
-    unsigned threads; // of OpenMP in each worker
+    struct run_config config; // the worker's own: with the adapter that it has loaded
+    unsigned threads;         // of OpenMP in each worker
     struct run_slot slot;
 };
 
 static int start_job(void *ctx, char *message, size_t size)
 {
     struct job *job = ctx;
-    (void)message;
-    (void)size;
     omp_set_num_threads((int)job->threads);
-    return 0;
+    if (job->run->lock >= 0)
+        close(job->run->lock); // the parent's alone: a resumed run must not wait for a worker
+    job->config = *job->run->config;
+    job->run->config = &job->config;
+    return job->config.impl_library ? run_load_library(&job->config, message, size) : 0;
 }
 
 static int do_task(void *ctx, uint64_t task, unsigned char **bytes, size_t *size)

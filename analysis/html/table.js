@@ -83,8 +83,9 @@
           ...cells.map((v) => make('td', { title: String(v) }, shortNumber(v)))))))));
   }
 
-  // Metrics side by side, one column for each comparison; the other values by their first word.
-  function valueGroups(c) {
+  // The values of a case as tables, by the first word of their names: texts and the first difference
+  // in the first list; numbers and, side by side for each comparison, metrics in the second.
+  function valueTables(c) {
     const groups = new Map(), sets = [], metrics = new Map();
     for (const [name, value] of c.named) {
       const [head, ...rest] = name.split('.');
@@ -99,20 +100,24 @@
         groups.get(group).push([rest.join('.') || head, value]);
       }
     }
-    const titles = { first: 'first difference', numbers: 'numbers', texts: 'texts' };
-    const parts = [...groups].map(([name, rows]) => valueTable(rows, titles[name] || name));
+    const early = [], late = [];
+    for (const [name, rows] of groups)
+      (['texts', 'record', 'first'].includes(name) ? early : late)
+        .push(valueTable(rows, name === 'first' ? 'first difference' : name));
     if (sets.length)
-      parts.push(valueTable([['', ...sets], ...[...metrics].map(([name, row]) =>
+      late.push(valueTable([['', ...sets], ...[...metrics].map(([name, row]) =>
         [name, ...sets.map((set) => (row.has(set) ? row.get(set) : '–'))])], 'metrics'));
-    return make('div', { class: 'groups' }, ...parts);
+    return [early, late].map((tables) => make('div', { class: 'groups' }, ...tables));
   }
 
   function detailOf(c) {
     const cell = make('td', { colspan: columns.length }, make('h3', {}, 'repeat this case'),
       make('pre', {}, c.repro));
-    cell.append(valueGroups(c));
+    const [early, late] = valueTables(c);
+    cell.append(early);
     if (c.maps.length) cell.append(make('h3', {}, 'maps'));
     for (const map of c.maps) cell.append(makeMap(map, data.palette));
+    cell.append(late);
     return make('tr', { class: 'detail', id: `detail-${c.index}` }, cell);
   }
 

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Uses the page as a reader does (load, filter, sort, open a case, look into a tile) and compares
-// what it shows with the data it carries, decoded here by other means. The outcome is left in
-// <pre id="check">, one line for each check: `ok NAME` or `FAILED NAME: WHY`.
+// what it shows with the data it carries, decoded here by other means. The outcome goes to the page
+// around it (frame.html): `width PIXELS`, a line for each check, `ok NAME` or `FAILED NAME: WHY`,
+// and `end`.
 'use strict';
 (function () {
   const data = JSON.parse(document.getElementById('data').textContent);
@@ -170,10 +171,7 @@
 
   window.addEventListener('load', () => {
     checkAll().catch((error) => lines.push(`FAILED: ${error.stack}`)).finally(() => {
-      const pre = document.createElement('pre');
-      pre.id = 'check';
-      pre.textContent = [`width ${window.innerWidth}`, ...lines, 'end'].join('\n');
-      document.body.append(pre);
+      window.parent.postMessage([`width ${window.innerWidth}`, ...lines, 'end'].join('\n'), '*');
     });
   });
 }());

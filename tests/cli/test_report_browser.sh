@@ -41,15 +41,16 @@ awk -v before="$source/tests/browser/before.js" -v after="$source/tests/browser/
     $0 == "</body>" { script(after) }
     { print }
     $0 == "<head>" { script(before) }' "$work/page.html" > "$work/watched.html"
+cp "$source/tests/browser/frame.html" "$work"
 
 # visit WIDTH SCHEME (0 dark, 1 light)
 visit() {
     dom="$work/dom-$1-$2"
     timeout 120 "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars \
-        --user-data-dir="$work/profile" --window-size="$1,1200" --force-device-scale-factor=1 \
+        --user-data-dir="$work/profile" --window-size=1400,1300 --force-device-scale-factor=1 \
         --blink-settings=preferredColorScheme="$2" --virtual-time-budget=60000 \
-        --enable-logging=stderr --dump-dom "file://$work/watched.html" > "$dom" 2> "$dom.err"
-    sed -n '/^<pre id="check">/,/<\/pre>/p' "$dom" > "$dom.check"
+        --enable-logging=stderr --dump-dom "file://$work/frame.html#$1" > "$dom" 2> "$dom.err"
+    sed -n '/^<pre id="check">/,/^end/p' "$dom" > "$dom.check"
     grep -q "width $1\$" "$dom.check" || fail "width $1: not the width asked for"
     grep -q '^end' "$dom.check" || fail "width $1: the checks did not end: $(tail -3 "$dom.err")"
     grep -q 'CONSOLE' "$dom.err" && fail "width $1: $(grep -m3 CONSOLE "$dom.err")"

@@ -72,9 +72,9 @@ struct mxv_bound_contract {
     double exp_relative; // of one exponential
     int p_frac_bits, p_emin;
     double p_largest;
-    bool p_saturates;   // beyond p_largest: saturates, else infinity
-    double sum_lanes;   // running lanes of the row sum
-    double division;    // relative error of reciprocal and products
+    bool p_saturates; // beyond p_largest: saturates, else infinity
+    double sum_lanes; // running lanes of the row sum
+    double division;  // relative error of reciprocal and products
     enum mxv_element out;
     size_t tile_n;
     bool descending;
@@ -122,6 +122,7 @@ void mxv_bound_weights(const struct mxv_bound_contract *c, const struct mxv_boun
 struct mxv_bound_product {
     double centre;   // sum P v / l, exact but for noise
     double noise;    // |centre computed - centre| <= noise
+    double size;     // sum P |v| / l
     double own, any; // error of accumulation: with these very weights, with similar ones
     double rescale;  // of the products O * alpha, with these weights (`any` has its own)
 };

@@ -4,12 +4,15 @@
 // Verification of one case: an implementation against the emulation, tap by tap, and the emulation
 // against MPFR truth.
 //
-// Three statements are made about a case, kept apart in the result:
+// Statements about a case, kept apart in the result:
 //   same bits    every tap and output word of the implementation equals the emulation's
-//   oracle sane  the emulation's output lies within a bound of the exact attention of the operands
-//   it
-//                multiplied (docs/truth.md, "Distance of an emulation from the truth"); otherwise
-//                the verdict is oracle-error and says nothing about the implementation
+//   oracle sane  the emulation's scores, weights and output lie within their proved bounds of the
+//                exact attention of the operands (docs/bounds.md); otherwise the verdict is
+//                oracle-error and says nothing about the implementation
+//   bound        each judged output element of the implementation is proved within its bound of
+//                exact attention, or proved wrong, or undecided
+//   gate power   which mutations of the output that comparison would have noticed (gate.h); a pass
+//                that would not have noticed a mandatory one is `weak`
 //   distance     metrics of the implementation's output against exact attention of (a) the inputs
 //                and (b) the dequantised operands: quantisation and compute error told apart
 // Threads: independent calls; inside, heads run on OpenMP threads unless the caller is parallel.
@@ -17,8 +20,10 @@
 #ifndef MXVERIFY_VERIFY_H
 #define MXVERIFY_VERIFY_H
 
+#include <mxverify/bound.h>
 #include <mxverify/case.h>
 #include <mxverify/compare.h>
+#include <mxverify/gate.h>
 #include <mxverify/log.h>
 #include <mxverify/map.h>
 #include <mxverify/taps.h>
@@ -38,8 +43,12 @@ enum mxv_impl { MXV_IMPLS(X) MXV_IMPL_COUNT };
 const char *mxv_impl_name(unsigned impl); // NULL beyond the last one
 const char *mxv_impl_text(unsigned impl);
 
+struct mxv_adapter; // <mxverify/impl.h>
+
 struct mxv_verify_options {
     enum mxv_impl impl;
+    const struct mxv_adapter *adapter; // an implementation behind the adapter interface, instead of
+                                       // impl; NULL: none
     bool truth;             // evaluate the exact attention
     size_t truth_scores;    // exact scores per case and kind before rows are sampled; 0: all rows
     double psnr_peak;       // peak of PSNR; 0: 10, as published for DMA
@@ -49,9 +58,40 @@ struct mxv_verify_options {
 
 enum { MXV_VERIFY_MAPS = 6, MXV_VERIFY_TEXT = 512 };
 
+// The element that comes nearest to its bound, or goes furthest beyond it.
+struct mxv_bound_worst {
+    size_t sequence, head, row, channel;
+    double value, truth, radius; // of the implementation, and exact attention of the operands
+    double error, bound;         // |value - truth|, and what the contract allows
+    double model_bound;          // what the declared model allows
+    double known[3];             // contract: deviation known by scores, by weights; and open rest
+    struct mxv_bound_terms contract, model;
+};
+
+// Output elements against the bounds of docs/bounds.md. Contract: for an implementation that claims
+// the kernel's contract; model: for one that claims its operands, units and tile order only.
+struct mxv_bound_report {
+    bool available;                    // false: nothing judged
+    uint64_t elements, rows;           // judged
+    uint64_t within, wrong, undecided; // by the contract bound
+    uint64_t model_within, model_wrong, model_undecided;
+    double error_max;                  // largest |implementation - truth (b)|
+    double bound_median, model_median; // of the bounds on it
+    double bound_at_max, model_at_max; // at the element of error_max
+    double ratio, model_ratio;         // largest error / bound
+    struct mxv_bound_worst worst;      // by ratio
+};
+
+// Scores of one route, log2 units: exact (b) against exact (a), and the emulation against (b).
+struct mxv_score_split {
+    uint64_t pairs;
+    double quantisation_max, quantisation_squares, compute_max, compute_squares;
+};
+
 struct mxv_verify_result {
     enum mxv_verdict verdict;
     char reason[MXV_VERIFY_TEXT]; // of any verdict but pass
+    char diagnosis[640];          // of a fail: what its pattern looks like (diagnose.h); else empty
     double seconds;
     uint64_t words;                  // output and tap words compared
     uint64_t taps;                   // taps compared
@@ -64,8 +104,14 @@ struct mxv_verify_result {
     bool has_truth;
     size_t truth_rows, truth_rows_total; // evaluated, of how many
     struct mxv_metrics against_inputs, against_operands;
-    double worst_bound_ratio; // largest |emulation - truth (b)| / bound
+    double worst_bound_ratio; // largest error of the emulation / its bound (oracle sane: <= 1)
     size_t undefined_rows;    // rows with NaN or infinity in reach: compared, not judged
+    bool same_bits;           // no tap or output word differs from the emulation
+    enum mxv_verdict bound_verdict; // pass, fail or undecided by the contract bound; skip: none
+    struct mxv_bound_report bound;
+    struct mxv_gate_report gate;
+    struct mxv_score_split split[MXV_ROUTE_COUNT];
+    double quantisation_rms, compute_rms; // output: truth (a) - (b), implementation - (b)
     size_t map_count;
     char maps[MXV_VERIFY_MAPS][1024];
     char *drawing; // terminal drawing of the first map, owned; NULL without maps

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// `--impl ./lib.so`: an adapter is loaded in worker processes only. What the parent must know of it
+// (name, device, driver) is asked in a process of its own first, so that an adapter that dies while
+// it is loaded is an error message.
+#include "cli.h"
+#include "run.h"
+#include <mxverify/impl.h>
+#include <mxverify/runner.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct card {
+    char name[MXV_IMPL_WORDS], version[MXV_IMPL_WORDS];
+    struct mxv_impl_info info;
+    bool same_bits;
+};
+
+struct question {
+    const char *path;
+    struct mxv_adapter *adapter;
+};
+
+static int load(void *ctx, char *message, size_t size)
+{
+    struct question *q = ctx;
+    return mxv_adapter_open(q->path, &q->adapter, message, size) != MXV_OK;
+}
+
+static int answer(void *ctx, uint64_t task, unsigned char **bytes, size_t *size)
+{
+    const struct question *q = ctx;
+    const struct mxv_implementation *i = mxv_adapter_implementation(q->adapter);
+    struct card *card = calloc(1, sizeof *card);
+    (void)task;
+    if (!card)
+        return 1;
+    snprintf(card->name, sizeof card->name, "%s", i->name);
+    snprintf(card->version, sizeof card->version, "%s", i->version);
+    card->info = *mxv_adapter_info(q->adapter);
+    card->same_bits = mxv_adapter_has(q->adapter, MXV_IMPL_SAME_BITS);
+    *bytes = (unsigned char *)card;
+    *size = sizeof *card;
+    return 0;
+}
+
+// Strings live until the program ends.
+static void take_card(struct run_config *c, const struct card *card)
+{
+    struct card *kept = cli_realloc(NULL, sizeof *kept);
+    *kept = *card;
+    c->impl_name = kept->name;
+    c->impl_version = kept->version;
+    c->device = kept->info.device[0] ? kept->info.device : NULL;
+    c->driver = kept->info.driver[0] ? kept->info.driver : NULL;
+}
+
+int run_ask_library(struct run_config *c)
+{
+    struct question question = {.path = c->impl_library};
+    struct mxv_runner_options options = {.workers = 1, .timeout = 60};
+    struct mxv_runner_job job = {&question, load, answer};
+    struct mxv_runner *runner;
+    struct mxv_runner_result result = {0};
+    char message[MXV_VERIFY_TEXT];
+    if (mxv_runner_open(&options, &job, &runner, message, sizeof message) != MXV_OK)
+        return cli_usage("--impl %s: %s", c->impl_library, message);
+    int status = 0;
+    if (mxv_runner_submit(runner, 0, message, sizeof message) != 1)
+        status = cli_usage("--impl %s: %s", c->impl_library, message);
+    while (status == 0 && !mxv_runner_wait(runner, &result, 1))
+        ;
+    if (status == 0 && (result.end != MXV_RUNNER_ANSWER || result.size != sizeof(struct card)))
+        status = cli_usage("--impl %s: %s", c->impl_library, result.reason);
+    if (status == 0)
+        take_card(c, (const struct card *)result.bytes);
+    free(result.bytes);
+    mxv_runner_close(runner);
+    return status;
+}
+
+int run_load_library(struct run_config *c, char *message, size_t size)
+{
+    struct mxv_adapter *adapter;
+    if (mxv_adapter_open(c->impl_library, &adapter, message, size) != MXV_OK)
+        return 1;
+    c->verify.adapter = adapter; // until the worker ends
+    return 0;
+}

@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bounds on healthy kernels: over sampled cases of every kernel that claims attention no element is
+// proved wrong or undecided by contract, none proved wrong by model, the emulation keeps its own
+// three bounds, and the median bound is at most 8 times the largest error (per case: of the bounds
+// of all elements, and of the bound at the element of the largest error; median over cases). A
+// broken kernel is proved wrong without any look at its bits. MXV_FUZZ_CASES sets the number of
+// cases (default 60).
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+// clang-format on
+#include <math.h>
+#include <mxverify/tiers.h>
+#include <mxverify/verify.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KINDS = 4, CASES_MAX = 4000 };
+static const char *const kind_names[KINDS] = {"contract, median element",
+                                              "contract, at largest error", "model, median element",
+                                              "model, at largest error"};
+static const enum mxv_kernel kernels[] = {MXV_KERNEL_FLASH, MXV_KERNEL_DMA, MXV_KERNEL_TILEMIX};
+enum { KERNELS = sizeof kernels / sizeof kernels[0] };
+
+struct sample {
+    bool used;
+    double ratio[KINDS];
+};
+static struct sample samples[CASES_MAX];
+
+static size_t cases_wanted(void)
+{
+    const char *text = getenv("MXV_FUZZ_CASES");
+    size_t n = text ? strtoul(text, NULL, 10) : 60;
+    return n < CASES_MAX ? n : CASES_MAX;
+}
+
+static bool healthy(const char *line, const struct mxv_verify_result *r)
+{
+    const struct mxv_bound_report *b = &r->bound;
+    bool good = r->verdict == MXV_VERDICT_PASS && r->worst_bound_ratio <= 1 && b->wrong == 0 &&
+                b->undecided == 0 && b->model_wrong == 0 && b->within == b->elements;
+    if (!good)
+        printf("%s\n  %s %s; oracle %.3g, contract wrong %llu undecided %llu, model wrong %llu\n",
+               line, mxv_verdict_name(r->verdict), r->reason, r->worst_bound_ratio,
+               (unsigned long long)b->wrong, (unsigned long long)b->undecided,
+               (unsigned long long)b->model_wrong);
+    return good;
+}
+
+static void keep(const struct mxv_bound_report *b, struct sample *s)
+{
+    const double bounds[KINDS] = {b->bound_median, b->bound_at_max, b->model_median,
+                                  b->model_at_max};
+    s->used = b->available && b->error_max > 0;
+    for (size_t k = 0; s->used && k < KINDS; k++)
+        s->ratio[k] = bounds[k] / b->error_max;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_of(size_t kernel, size_t kind, size_t wanted)
+{
+    double all[CASES_MAX];
+    size_t n = 0;
+    for (size_t i = kernel; i < wanted; i += KERNELS)
+        if (samples[i].used)
+            all[n++] = samples[i].ratio[kind];
+    qsort(all, n, sizeof *all, by_size);
+    assert_true(n > 0);
+    return all[n / 2];
+}
+
+static void test_bounds_hold_and_are_tight(void **unused)
+{
+    (void)unused;
+    const struct mxv_verify_options options = {.impl = MXV_IMPL_PLAIN, .truth = true};
+    size_t wanted = cases_wanted(), bad = 0;
+    uint64_t elements = 0;
+#pragma omp parallel for schedule(dynamic) reduction(+ : bad, elements)
+    for (size_t i = 0; i < wanted; i++) {
+        struct mxv_case c;
+        struct mxv_verify_result r;
+        char message[512] = "", line[MXV_CASE_LINE_SIZE];
+        mxv_tier_sample(kernels[i % KERNELS], 0xb0d, i, 12000, &c);
+        mxv_case_print(&c, line, sizeof line);
+        if (mxv_verify_case(&c, &options, &r, message, sizeof message) != MXV_OK) {
+            printf("%s\n  %s\n", line, message);
+            bad++;
+        } else {
+            bad += !healthy(line, &r);
+            elements += r.bound.elements;
+            keep(&r.bound, &samples[i]);
+        }
+        mxv_verify_free(&r);
+    }
+    printf("%zu cases, %llu elements judged, %zu bad\n", wanted, (unsigned long long)elements, bad);
+    assert_int_equal(bad, 0);
+    assert_true(elements > 1000);
+    for (size_t k = 0; k < KERNELS; k++)
+        for (size_t kind = 0; kind < KINDS; kind++) {
+            double median = median_of(k, kind, wanted);
+            printf("%-8s bound / largest error, %s: median %.3g\n",
+                   mxv_choice_name(MXV_CHOICE_KERNEL, kernels[k]), kind_names[kind], median);
+            assert_true(median <= 8);
+        }
+}
+
+static struct mxv_verify_result verify(const char *line)
+{
+    const struct mxv_verify_options options = {.impl = MXV_IMPL_EMULATION, .truth = true};
+    struct mxv_case c;
+    struct mxv_verify_result r = {0};
+    char message[512] = "";
+    if (mxv_case_parse(line, &c, message, sizeof message) != MXV_OK ||
+        mxv_verify_case(&c, &options, &r, message, sizeof message) != MXV_OK)
+        fail_msg("%s: %s", line, message);
+    return r;
+}
+
+// A causal leak and a wrong exponential base leave the bound, contract and model.
+static void test_broken_kernels_are_proved_wrong(void **unused)
+{
+    static const char *const lines[] = {
+        "dma lq=160 lk=160 d=64 D=1 s=1 mask=causal seed=4 fault=D3",
+        "dma lq=40 lk=60 d=64 mask=full seed=6 fault=D5",
+        "dma lq=40 lk=60 d=64 dual=token seed=8 fault=D7",
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        struct mxv_verify_result r = verify(lines[i]);
+        assert_int_equal(r.verdict, MXV_VERDICT_FAIL);
+        assert_int_equal(r.bound_verdict, MXV_VERDICT_FAIL);
+        assert_false(r.same_bits);
+        if (r.bound.wrong == 0 || r.bound.model_wrong == 0 || r.bound.ratio <= 1)
+            fail_msg("%s: wrong %llu, model %llu, ratio %g", lines[i],
+                     (unsigned long long)r.bound.wrong, (unsigned long long)r.bound.model_wrong,
+                     r.bound.ratio);
+        assert_true(r.worst_bound_ratio <= 1); // the oracles themselves agree
+        mxv_verify_free(&r);
+    }
+}
+
+// A row of one visible key is exact but for the output: terms and truth are known in closed form.
+static void test_terms_of_a_single_key(void **unused)
+{
+    (void)unused;
+    struct mxv_verify_result r = verify("flash lq=1 lk=1 d=32 out=f16 mask=full seed=3");
+    const struct mxv_bound_terms *t = &r.bound.worst.model;
+    assert_int_equal(r.verdict, MXV_VERDICT_PASS);
+    assert_int_equal(r.bound.elements, 32);
+    assert_true(t->term[MXV_BOUND_SCORE] == 0 && t->term[MXV_BOUND_EXP2] == 0);
+    assert_true(t->term[MXV_BOUND_RESCALE] == 0);
+    assert_true(t->term[MXV_BOUND_WEIGHT] < fabs(r.bound.worst.truth) * 0x1p-18);
+    assert_true(r.bound.worst.error <=
+                t->term[MXV_BOUND_OUTPUT] + fabs(r.bound.worst.truth) / 4096);
+    mxv_verify_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bounds_hold_and_are_tight),
+        cmocka_unit_test(test_broken_kernels_are_proved_wrong),
+        cmocka_unit_test(test_terms_of_a_single_key),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
