@@ -41,9 +41,10 @@ void mxv_bound_softmax(const struct mxv_bound_row *row, const double *scores, do
 
 // The running maximum through the tiles: what each tile's weights are relative to.
 struct tile_state {
-    double shift;   // of the tile: M + off_P, in log2 units
+    double shift;   // running maximum of the scores after the tile, log2 units
+    double rise;    // by how much the kept maximum may rise at the tile; 0: it cannot
     double later;   // error by the factors alpha of all later tiles, log2 units
-    double changes; // how many there are
+    double changes; // how many of them may differ from 1
     double common;  // error of the shift against that of the last tile
 };
 
@@ -53,7 +54,8 @@ struct walk {
     const double *scores, *slack;
     size_t tiles;
     struct tile_state *tile;
-    double top, gap, log_sum, worst_slack;
+    double top, gap, last, worst_slack;
+    double worst; // largest relative error of a weight
     size_t best;
 };
 
@@ -79,38 +81,37 @@ static double shift_error(const struct mxv_bound_contract *c, double m)
     return c->softmax.log2_scores ? rounded : unit * fabs(m) + rounded;
 }
 
-// Forward: the maximum of each tile. Backward: what later changes add.
+// Forward: the maximum of each tile, and whether it may rise there: errors of the scores and the
+// lazy rule (the kept maximum lags by up to tau) can make a rise of what is none in exact scores.
+// Backward: what later rises add.
 static void walk_tiles(struct walk *w)
 {
-    double m = -INFINITY, last = 0;
+    double m = -INFINITY, blur = w->c->softmax.tau + 2 * w->worst_slack;
     for (size_t i = 0; i < w->tiles; i++) {
-        size_t j = visited(w, i);
-        if (w->row->routes[j] == MXV_ROUTE_SKIP)
+        struct tile_state *t = &w->tile[visited(w, i)];
+        if (w->row->routes[visited(w, i)] == MXV_ROUTE_SKIP)
             continue;
-        m = fmax(m, tile_top(w, j));
-        w->tile[j].shift = m;
-        last = m;
+        double top = tile_top(w, visited(w, i));
+        t->rise = m > -INFINITY && top > m - blur ? fmax(top - m, 0) + blur : 0;
+        m = fmax(m, top);
+        t->shift = m;
     }
-    double later = 0, changes = 0, next = last, factors = w->c->softmax.log2_scores ? 1 : 2;
+    double later = 0, changes = 0, factors = w->c->softmax.log2_scores ? 1 : 2;
+    w->last = m;
     for (size_t i = w->tiles; i-- > 0;) {
-        size_t j = visited(w, i);
-        struct tile_state *t = &w->tile[j];
-        if (w->row->routes[j] == MXV_ROUTE_SKIP)
+        struct tile_state *t = &w->tile[visited(w, i)];
+        if (w->row->routes[visited(w, i)] == MXV_ROUTE_SKIP)
             continue;
-        if (t->shift != next && t->shift != -INFINITY) {
-            later += factors * unit * (next - t->shift);
-            changes++;
-        }
-        next = t->shift;
         t->later = later;
         t->changes = changes;
-        t->common = t->shift != last && t->shift != -INFINITY
-                        ? shift_error(w->c, t->shift) + shift_error(w->c, last)
-                        : 0;
+        if (changes > 0 && t->shift > -INFINITY)
+            t->common = shift_error(w->c, t->shift) + shift_error(w->c, m) + 4 * unit * blur;
+        later += factors * unit * t->rise;
+        changes += t->rise > 0;
     }
 }
 
-static void find_top(struct walk *w, const double *weights)
+static void find_top(struct walk *w)
 {
     double second = -INFINITY;
     w->top = -INFINITY;
@@ -127,7 +128,6 @@ static void find_top(struct walk *w, const double *weights)
             w->worst_slack = fmax(w->worst_slack, w->slack[n]);
     }
     w->gap = w->top - second;
-    w->log_sum = w->best < w->row->keys ? w->top - log2(weights[w->best]) : 0;
 }
 
 // Relative error of P by rounding it to the type of the PV product. The shift M is itself rounded,
@@ -145,7 +145,7 @@ static double rounding_of_p(const struct walk *w, size_t n, double exponent, dou
     double e = lag > 0 ? p : floor(p + off / ln_2 + 0x1p-40);
     double half = exp2(fmax(e, c->p_emin) - c->p_frac_bits - 1);
     double flush = exp2(-126 - p); // ex2.approx.ftz
-    double bound = fmin(1 + relative, half * exp2(-p) + flush);
+    double bound = fmin(1 + relative, (half * exp2(-p) + flush) * (1 + off));
     bool alone = w->gap > 2 * w->worst_slack;
     if (n != w->best || exponent != 0 || !alone || lag != 0 || whole != rint(whole) ||
         whole < c->p_emin)
@@ -171,7 +171,9 @@ static struct key_error error_of_key(const struct walk *w, size_t n)
     argument += unit * (c->softmax.tau + 2 * w->worst_slack);
     e.score = expm1(slack * ln_2);
     e.exponential = expm1((argument + t->common) * ln_2) + c->exp_relative;
-    e.rescale = expm1(t->later * ln_2) + t->changes * c->exp_relative;
+    e.rescale = expm1(t->later * ln_2) + t->changes * c->exp_relative * 1.01;
+    if (w->last - t->shift > 120) // the factor may be flushed to zero
+        e.rescale += 1;
     double all = (1 + e.score) * (1 + e.exponential) * (1 + e.rescale) - 1;
     e.exponential += all - e.score - e.exponential - e.rescale; // products of errors
     e.rounding = rounding_of_p(w, n, x, all);
@@ -228,6 +230,7 @@ static void add_keys(struct walk *w, const double *weights, const double *centre
             continue;
         struct key_error e = error_of_key(w, n);
         mass += weights[n] * (e.score + e.exponential + e.rescale);
+        w->worst = fmax(w->worst, e.score + e.exponential + e.rescale);
         add_key(row, n, weights[n], &e, centre, terms);
     }
     if (!(mass < 0.5)) {
@@ -245,9 +248,9 @@ static void add_keys(struct walk *w, const double *weights, const double *centre
     }
 }
 
-void mxv_bound_weights(const struct mxv_bound_contract *c, const struct mxv_bound_row *row,
-                       const double *scores, const double *slack, const double *weights,
-                       const double *centre, struct mxv_bound_terms *terms)
+double mxv_bound_weights(const struct mxv_bound_contract *c, const struct mxv_bound_row *row,
+                         const double *scores, const double *slack, const double *weights,
+                         const double *centre, struct mxv_bound_terms *terms)
 {
     size_t tiles = (row->keys + c->tile_n - 1) / c->tile_n;
     struct walk w = {.c = c,
@@ -261,9 +264,10 @@ void mxv_bound_weights(const struct mxv_bound_contract *c, const struct mxv_boun
         for (unsigned t = MXV_BOUND_SCORE; t <= MXV_BOUND_SUM; t++)
             terms[i].term[t] = w.tile ? 0 : INFINITY;
     if (!w.tile)
-        return;
-    find_top(&w, weights);
+        return INFINITY;
+    find_top(&w);
     walk_tiles(&w);
     add_keys(&w, weights, centre, terms);
     free(w.tile);
+    return w.worst;
 }

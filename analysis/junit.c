@@ -153,6 +153,9 @@ static bool put_outcome(FILE *out, const struct mxv_report *report, const struct
         put_line(out, NULL, repro ? repro : "");
         put_line(out, "verdict", mxv_verdict_name(c->verdict));
         put_line(out, "reason", c->reason ? c->reason : mxv_verdict_text(c->verdict));
+        const char *diagnosis = mxv_report_text(&c->values, "texts.diagnosis", NULL);
+        if (diagnosis)
+            put_line(out, "diagnosis", diagnosis);
         put_line(out, "id", c->id);
         for (size_t i = 0; i < c->map_count; i++)
             put_line(out, "map", c->maps[i]);

@@ -210,30 +210,38 @@ static enum mxv_status read_file(const char *path, char **text, char *message, s
     return MXV_OK;
 }
 
-enum mxv_status mxv_ledger_load(const char *path, struct mxv_ledger **out, char *message,
-                                size_t size)
+enum mxv_status mxv_ledger_parse(const char *text, const char *name, struct mxv_ledger **out,
+                                 char *message, size_t size)
 {
-    char *text = NULL;
     json_error_t error;
-    *out = NULL;
-    enum mxv_status status = read_file(path, &text, message, size);
-    if (status != MXV_OK)
-        return status;
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-    struct reader reader = {path, text, text, message, size};
+    struct reader reader = {name, text, text, message, size};
     struct mxv_ledger *ledger = mxv_ledger_new();
+    enum mxv_status status = MXV_ERR_MEMORY;
+    *out = NULL;
     if (!root) {
-        snprintf(message, size, "%s:%d:%d: %s", path, error.line, error.column, error.text);
+        snprintf(message, size, "%s:%d:%d: %s", name, error.line, error.column, error.text);
         status = MXV_ERR_INPUT;
-    } else {
-        status = ledger ? read_entries(&reader, root, ledger) : MXV_ERR_MEMORY;
+    } else if (ledger) {
+        status = read_entries(&reader, root, ledger);
     }
     json_decref(root);
-    free(text);
     if (status != MXV_OK) {
         mxv_ledger_free(ledger);
         return status;
     }
     *out = ledger;
     return MXV_OK;
+}
+
+enum mxv_status mxv_ledger_load(const char *path, struct mxv_ledger **out, char *message,
+                                size_t size)
+{
+    char *text = NULL;
+    *out = NULL;
+    enum mxv_status status = read_file(path, &text, message, size);
+    if (status == MXV_OK)
+        status = mxv_ledger_parse(text, path, out, message, size);
+    free(text);
+    return status;
 }

@@ -21,6 +21,14 @@ void mxv_json_init(struct mxv_json *json, int fd)
 {
     memset(json, 0, sizeof *json);
     json->fd = fd;
+    json->record_start = lseek(fd, 0, SEEK_END); // -1 for a pipe or device
+}
+
+// After a failed write (a full disk) the half of a record that went out is taken back.
+static void cut_half_record(struct mxv_json *json)
+{
+    if (json->record_start >= 0 && ftruncate(json->fd, json->record_start) == 0)
+        json->line_begun = false;
 }
 
 static void flush_buffer(struct mxv_json *json)
@@ -31,8 +39,10 @@ static void flush_buffer(struct mxv_json *json)
         ssize_t written = write(json->fd, json->buffer + done, json->length - done);
         if (written >= 0)
             done += (size_t)written;
-        else if (errno != EINTR)
+        else if (errno != EINTR) {
             json->error = errno;
+            cut_half_record(json);
+        }
     }
     json->length = 0;
 }
@@ -206,6 +216,8 @@ bool mxv_json_end_record(struct mxv_json *json)
     assert(json->depth == 0);
     put(json, '\n');
     flush_buffer(json);
+    if (json->error == 0 && json->record_start >= 0)
+        json->record_start = lseek(json->fd, 0, SEEK_END);
     json->line_begun = false;
     json->item_before[0] = false;
     return json->error == 0;

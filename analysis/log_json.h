@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum { MXV_JSON_BUFFER = 1 << 16, MXV_JSON_DEPTH = 16 };
 
@@ -17,7 +18,8 @@ struct mxv_json {
     bool line_begun;                  // a part of the present record is in the file already
     bool item_before[MXV_JSON_DEPTH]; // a comma is due at this depth
     unsigned depth;
-    size_t length; // bytes in the buffer: the present record, or its tail
+    off_t record_start; // where the present record begins in a regular file, else -1
+    size_t length;      // bytes in the buffer: the present record, or its tail
     char buffer[MXV_JSON_BUFFER];
 };
 

@@ -19,7 +19,7 @@ enum { LOG_FORMAT = 1 };
 
 struct reader {
     struct mxv_report *report;
-    json_t *places; // case line -> index
+    json_t *places; // case line, and index with case line -> place in the report
     size_t line;
     size_t headers, room;
     struct mxv_file_report messages;
@@ -94,18 +94,37 @@ static bool fill_case(struct reader *r, const json_t *record, struct mxv_report_
     return c->kernel != NULL;
 }
 
-// Puts the case at the end, or in the place of an earlier record of the same line.
-static bool place_case(struct reader *r, struct mxv_report_case *c)
+// Cases are told apart by index and line; a record without index (of a dying process) stands for
+// whatever case has its line.
+static bool key_of(const struct mxv_report_case *c, char **key)
+{
+    const struct mxv_report_value *index = mxv_report_find(&c->values, "numbers.index");
+    *key = NULL;
+    return !index || index->text || asprintf(key, "\n%.0f\n%s", index->number, c->line) >= 0;
+}
+
+static const json_t *known_place(const struct reader *r, const struct mxv_report_case *c,
+                                 const char *key)
+{
+    const json_t *same_line = json_object_get(r->places, c->line);
+    if (!key || !same_line)
+        return same_line;
+    const json_t *same_key = json_object_get(r->places, key);
+    const struct mxv_report_case *other = &r->report->cases[json_integer_value(same_line)];
+    bool without_index = !mxv_report_find(&other->values, "numbers.index");
+    return same_key ? same_key : without_index ? same_line : NULL;
+}
+
+static bool remember_place(struct reader *r, const struct mxv_report_case *c, const char *key,
+                           json_int_t place)
+{
+    return json_object_set_new(r->places, c->line, json_integer(place)) == 0 &&
+           (!key || json_object_set_new(r->places, key, json_integer(place)) == 0);
+}
+
+static bool append_case(struct reader *r, const struct mxv_report_case *c)
 {
     struct mxv_report *report = r->report;
-    const json_t *known = json_object_get(r->places, c->line);
-    if (known) {
-        struct mxv_report_case *old = &report->cases[json_integer_value(known)];
-        free_case(old);
-        *old = *c;
-        report->repeated++;
-        return true;
-    }
     if (report->case_count == r->room) {
         size_t room = r->room ? 2 * r->room : 64;
         struct mxv_report_case *grown = realloc(report->cases, room * sizeof *grown);
@@ -114,10 +133,30 @@ static bool place_case(struct reader *r, struct mxv_report_case *c)
         report->cases = grown;
         r->room = room;
     }
-    if (json_object_set_new(r->places, c->line, json_integer((json_int_t)report->case_count)))
-        return false;
     report->cases[report->case_count++] = *c;
     return true;
+}
+
+// Puts the case at the end, or in the place of an earlier record of it. False: no memory, and the
+// case still belongs to the caller.
+static bool place_case(struct reader *r, const struct mxv_report_case *c)
+{
+    struct mxv_report *report = r->report;
+    char *key;
+    if (!key_of(c, &key))
+        return false;
+    const json_t *known = known_place(r, c, key);
+    size_t place = known ? (size_t)json_integer_value(known) : report->case_count;
+    bool good = remember_place(r, c, key, (json_int_t)place);
+    if (good && known) {
+        free_case(&report->cases[place]);
+        report->cases[place] = *c;
+        report->repeated++;
+    } else if (good) {
+        good = append_case(r, c);
+    }
+    free(key);
+    return good;
 }
 
 static enum mxv_status read_case(struct reader *r, const json_t *record)

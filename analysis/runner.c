@@ -160,10 +160,14 @@ static bool settle_task(struct mxv_runner *r, struct worker *w, struct mxv_runne
         return false;
     *out = (struct mxv_runner_result){.task = w->task, .seconds = spent};
     w->busy = false;
-    if (state == WORKER_COMPLETE && worker_head(w).kind == WORKER_ANSWERS) {
+    enum worker_frame_kind kind =
+        state == WORKER_COMPLETE ? (enum worker_frame_kind)worker_head(w).kind : WORKER_READY;
+    if (kind == WORKER_ANSWERS || kind == WORKER_RETIRES) {
         out->end = MXV_RUNNER_ANSWER;
         out->size = worker_head(w).size;
         out->bytes = worker_take(w);
+        if (kind == WORKER_RETIRES)
+            worker_kill(w);
     } else if (state == WORKER_COMPLETE || state == WORKER_NONSENSE) {
         out->end = MXV_RUNNER_GARBAGE;
         snprintf(out->reason, sizeof out->reason,

@@ -3,14 +3,16 @@
 //
 // The search for a small case (shrink.h); its steps are in shrink_moves.c. A candidate is refused
 // without a run when it is not simpler or mxv_case_check refuses it. When a step that changes
-// shapes or data does not fail on the given seed, seeds 1 to 3 are tried: the failure, not the
-// numbers, is what is kept. tests/gate/test_shrink.c fails if the kind of failure is lost or cases
-// stay large.
+// shapes or data does not fail on the given seed, seeds 1 to 3 are tried (small cases): the
+// failure, not the numbers, is what is kept. tests/gate/test_shrink.c fails if the kind of failure
+// is lost or cases stay large.
 #include "case_internal.h"
 #include "shrink_internal.h"
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+enum { RESEED_SCORES = 4096 }; // other seeds are tried on cases of so many scores at most
 
 struct search {
     const struct mxv_shrink_options *options;
@@ -124,7 +126,11 @@ static bool try_seeds(struct search *s, struct mxv_case *c, bool reseeds)
 {
     if (try_one(s, c))
         return true;
-    for (uint64_t seed = 1; seed <= 3 && reseeds && !c->input[0] && !s->out_of_time; seed++) {
+    struct mxv_case_size size;
+    mxv_case_size(c, &size);
+    if (!reseeds || c->input[0] || size.scores > RESEED_SCORES)
+        return false;
+    for (uint64_t seed = 1; seed <= 3 && !s->out_of_time; seed++) {
         c->seed = seed;
         if (seed != s->out->c.seed && try_one(s, c))
             return true;

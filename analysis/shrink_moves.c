@@ -255,7 +255,7 @@ static void to_default(struct mxv_case *c, const struct mxv_case *base, unsigned
     case_field_read(c, (enum mxv_case_field)f, value, why, sizeof why);
 }
 
-// Candidate 0: all options to the kernel's defaults; n: all but the tile; then one, or two
+// Candidate 0: all options to the kernel's defaults; 1: all but the tile; then one, or two
 // neighbours in the order of the line, as some hang together.
 static bool plainer_options(const struct mxv_case *c, size_t n, struct mxv_case *out)
 {
@@ -274,6 +274,12 @@ static bool plainer_options(const struct mxv_case *c, size_t n, struct mxv_case 
             to_default(out, &base, f);
     }
     return true;
+}
+
+// The two boldest of them, tried before anything else: slow options cost time at every step.
+static bool default_options(const struct mxv_case *c, size_t n, struct mxv_case *out)
+{
+    return n < 2 && plainer_options(c, n, out);
 }
 
 static bool smaller_widths(const struct mxv_case *c, size_t n, struct mxv_case *out)
@@ -321,6 +327,7 @@ static bool shorter_seed(const struct mxv_case *c, size_t n, struct mxv_case *ou
 }
 
 const struct shrink_step shrink_steps[] = {
+    {"all options at defaults", default_options, false},
     {"one sequence", one_sequence, true},
     {"fewer sequences", drop_sequence, true},
     {"smaller batch", smaller_batch, true},

@@ -228,8 +228,9 @@ void bound_walk_row(struct bound_walk *w, size_t place)
     bound_scores(w, &r, row, exact);
     mxv_bound_softmax(&r, exact, w->weights, w->out);
     mxv_bound_softmax(&r, w->scores, w->own_weights, w->own_out);
-    mxv_bound_weights(&w->v->contract, &r, exact, w->slack, w->weights, w->out, w->terms);
-    mxv_bound_products(&w->v->contract, &r, &state, w->products);
+    double similarity =
+        mxv_bound_weights(&w->v->contract, &r, exact, w->slack, w->weights, w->out, w->terms);
+    mxv_bound_products(&w->v->contract, &r, &state, similarity, w->products);
     double largest = 0;
     for (size_t n = r.first; n < r.end; n++)
         largest = fmax(largest, fabs(exact[n]));

@@ -28,6 +28,7 @@ int worker_fork(struct worker *w, const struct mxv_runner_job *job, const struct
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
         return errno;
+    pid_t parent = getpid();
     fflush(NULL); // or the child would print the parent's pending output again
     pid_t pid = fork();
     if (pid < 0) {
@@ -41,7 +42,7 @@ int worker_fork(struct worker *w, const struct mxv_runner_job *job, const struct
         for (unsigned i = 0; i < count; i++)
             if (others[i].pid)
                 close(others[i].fd);
-        worker_serve(ends[1], job);
+        worker_serve(ends[1], parent, job);
     }
     close(ends[1]);
     w->pid = pid;
@@ -73,7 +74,7 @@ static enum worker_state judge(const struct worker *w)
     if (w->used < sizeof(struct worker_frame))
         return WORKER_PENDING;
     struct worker_frame head = worker_head(w);
-    if (head.magic != WORKER_MAGIC || head.kind < WORKER_READY || head.kind > WORKER_ANSWERS ||
+    if (head.magic != WORKER_MAGIC || head.kind < WORKER_READY || head.kind > WORKER_RETIRES ||
         head.size > WORKER_ANSWER_MAX || head.task != w->task || w->used - sizeof head > head.size)
         return WORKER_NONSENSE;
     if (w->used - sizeof head < head.size)

@@ -12,7 +12,7 @@
 #include <mxverify/runner.h>
 #include <sys/types.h>
 
-enum worker_frame_kind { WORKER_READY = 1, WORKER_REFUSES, WORKER_ANSWERS };
+enum worker_frame_kind { WORKER_READY = 1, WORKER_REFUSES, WORKER_ANSWERS, WORKER_RETIRES };
 
 struct worker_frame {
     uint32_t magic, kind;
@@ -52,7 +52,7 @@ void worker_kill(struct worker *w);
 void worker_describe(int status, char *text, size_t size);
 
 // The life of a worker, behind the fork: does not return.
-void worker_serve(int fd, const struct mxv_runner_job *job) __attribute__((noreturn));
+void worker_serve(int fd, pid_t parent, const struct mxv_runner_job *job) __attribute__((noreturn));
 
 enum { WORKER_MAGIC = 0x5652584d, WORKER_ANSWER_MAX = 1 << 28 };
 

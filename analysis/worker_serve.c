@@ -55,13 +55,13 @@ static bool receive_task(int fd, uint64_t *task)
 }
 
 // Results go to the parent alone: what an implementation prints must not mix with them.
-static void settle(void)
+static void settle(pid_t parent)
 {
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() == 1)
-        _exit(0); // the parent died before the call above
 #endif
+    if (getppid() != parent)
+        _exit(0); // it died before the call above
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_DFL);
     dup2(2, 1);
@@ -72,11 +72,11 @@ static void settle(void)
     }
 }
 
-void worker_serve(int fd, const struct mxv_runner_job *job)
+void worker_serve(int fd, pid_t parent, const struct mxv_runner_job *job)
 {
     char message[1024] = "";
     uint64_t task;
-    settle();
+    settle(parent);
     if (job->start && job->start(job->ctx, message, sizeof message)) {
         send_frame(fd, WORKER_REFUSES, 0, message, strlen(message));
         _exit(3);
@@ -85,9 +85,12 @@ void worker_serve(int fd, const struct mxv_runner_job *job)
     while (alive && receive_task(fd, &task)) {
         unsigned char *bytes = NULL;
         size_t size = 0;
-        if (job->run(job->ctx, task, &bytes, &size))
+        int end = job->run(job->ctx, task, &bytes, &size);
+        if (end != 0 && end != MXV_RUNNER_RETIRE)
             _exit(3);
-        alive = send_frame(fd, WORKER_ANSWERS, task, bytes ? bytes : (const void *)"", size);
+        alive = send_frame(fd, end ? WORKER_RETIRES : WORKER_ANSWERS, task,
+                           bytes ? bytes : (const void *)"", size) &&
+                end == 0;
         free(bytes);
     }
     _exit(0);

@@ -19,6 +19,8 @@ int cli_selftest(int argc, char **argv);
 int cli_table(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_diff(int argc, char **argv);
+int cli_shrink(int argc, char **argv);
+int cli_properties(int argc, char **argv);
 
 // Prints `mxverify: ...` to stderr and returns 3.
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -18,6 +18,8 @@ static const struct {
     {"run", "verify an implementation of a kernel over cases (the default verb)", cli_run},
     {"list", "kernels, formats, models, cases, impls, faults, metrics and more", cli_list},
     {"repro", "run one case again, by its line or by its id in a log", cli_repro},
+    {"shrink", "make a failing case small enough to check by hand", cli_shrink},
+    {"properties", "what must hold of a kernel without any reference", cli_properties},
     {"merge", "make one log of the logs of shards", cli_merge},
     {"eval", "the emulation as a filter: hexadecimal requests on stdin, answers on stdout",
      cli_eval},
@@ -58,7 +60,7 @@ static int help(void)
            "Proves that low-bit attention kernels compute what they claim.\n\n"
            "Verbs (mxverify VERB --help tells more):\n");
     for (int i = 0; i < VERBS; i++)
-        printf("  %-8s %s\n", verbs[i].name, verbs[i].text);
+        printf("  %-10s %s\n", verbs[i].name, verbs[i].text);
     printf(
         "\nExamples:\n"
         "  mxverify --kernel dma --cases fuzz\n"

@@ -132,6 +132,8 @@ static void print_bad(const struct mxv_report *r, const struct report_config *co
         printf("\n%s %s\n  %s\n", c->id, mxv_verdict_name(c->verdict), repro ? repro : c->line);
         if (c->reason)
             printf("  %s\n", c->reason);
+        if (mxv_report_find(&c->values, "texts.diagnosis"))
+            printf("  %s\n", mxv_report_text(&c->values, "texts.diagnosis", ""));
         free(repro);
     }
     if (bad > LISTED && !config->all)

@@ -58,8 +58,9 @@ static int do_task(void *ctx, uint64_t task, unsigned char **bytes, size_t *size
     run_slot_make(job->run, &job->slot, task);
     run_slot_verify(job->run, &job->slot);
     bool packed = run_slot_pack(&job->slot, bytes, size);
+    bool lost = job->slot.result.verdict == MXV_VERDICT_DEVICE_LOST;
     mxv_verify_free(&job->slot.result);
-    return packed ? 0 : 1;
+    return !packed ? 1 : lost ? MXV_RUNNER_RETIRE : 0; // the error would stick to the process
 }
 
 // ---- in the parent

@@ -17,7 +17,8 @@
     c.index = i;
     c.named = new Map();
     for (let k = 0; k < c.values.length; k += 2) c.named.set(data.names[c.values[k]], c.values[k + 1]);
-    c.haystack = `${c.id} ${c.line} ${verdictOf(c).name} ${c.reason || ''}`.toLowerCase();
+    const more = c.named.get('texts.diagnosis') || '';
+    c.haystack = `${c.id} ${c.line} ${verdictOf(c).name} ${c.reason || ''} ${more}`.toLowerCase();
   });
   const counts = data.verdicts.map((v, i) => data.cases.filter((c) => c.verdict === i).length);
   const inClass = (name) => counts.reduce((n, k, i) => n + (data.verdicts[i].class === name ? k : 0), 0);
@@ -30,6 +31,12 @@
       of: (c) => c.named.get('metrics.out.inputs.rel_l2') },
     { key: 'ratio', label: 'error / bound', number: true,
       of: (c) => c.named.get('numbers.bound_ratio') },
+    // The gate is tried on outputs multiplied by 1 + 2^-k; logged is the largest k that it caught.
+    { key: 'gain', label: 'least gain caught', number: true,
+      of: (c) => {
+        const k = c.named.get('numbers.gate.gain_up');
+        return k > 0 ? 2 ** -k : undefined;
+      } },
     { key: 'seconds', label: 'seconds', number: true, of: (c) => c.seconds },
     { key: 'maps', label: 'maps', number: true, of: (c) => c.maps.length },
   ];
@@ -83,8 +90,8 @@
           ...cells.map((v) => make('td', { title: String(v) }, shortNumber(v)))))))));
   }
 
-  // The values of a case as tables, by the first word of their names: texts and the first difference
-  // in the first list; numbers and, side by side for each comparison, metrics in the second.
+  // The values of a case as tables, by the first word of their names (numbers by the second): texts
+  // and the first difference in one list; numbers and, side by side, metrics in another.
   function valueTables(c) {
     const groups = new Map(), sets = [], metrics = new Map();
     for (const [name, value] of c.named) {
@@ -95,7 +102,8 @@
         if (!metrics.has(metric)) metrics.set(metric, new Map());
         metrics.get(metric).set(set, value);
       } else {
-        const group = rest.length ? head : 'record';
+        const inner = head === 'numbers' && rest.length > 1;
+        const group = inner ? rest.shift() : rest.length ? head : 'record';
         if (!groups.has(group)) groups.set(group, []);
         groups.get(group).push([rest.join('.') || head, value]);
       }
@@ -126,7 +134,9 @@
     const line = make('td', { class: 'line' }, make('button', { type: 'button', class: 'open mono',
       'aria-expanded': open, 'aria-controls': `detail-${c.index}`, onclick: () => toggle(c) },
     `${open ? '▾' : '▸'} ${c.id}`), make('code', {}, c.line));
-    if (c.reason) line.append(make('span', { class: `reason${v.class === 'bad' ? '' : ' quiet'}` }, c.reason));
+    const tone = v.class === 'bad' ? '' : ' quiet';
+    if (c.reason) line.append(make('span', { class: `reason${tone}` }, c.reason));
+    if (c.named.has('texts.diagnosis')) line.append(make('p', {}, c.named.get('texts.diagnosis')));
     const row = make('tr', { class: 'case', id: `case-${c.index}` }, make('td', {}, badge(v)), line);
     for (const column of columns.slice(2)) {
       const value = column.of(c);

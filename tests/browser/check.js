@@ -117,7 +117,8 @@
       image && image.naturalWidth);
     check(`${map.kind}: picture has a text`, image && image.alt.length > 10, 'no alt');
     const canvas = board.querySelector('canvas'), cells = cellsOf(map.grid);
-    const worst = cells.reduce((best, value, i) => (value > cells[best] || !(cells[best] >= 0) ? i : best), 0);
+    const worst = cells.reduce((best, value, i) =>
+      (value > cells[best] || !(cells[best] >= 0) ? i : best), 0);
     const first = checkWindow(board, map, `${map.kind} worst`), side = map.kind.endsWith('score') ? 8 : 16;
     if (cells[worst] >= 0)
       same(`${map.kind}: the worst cell is in sight`, first.top + 1000 * first.start,
@@ -159,7 +160,7 @@
     checkWidth('the table');
     for (const selector of ['#subject', '#outcome', '.verdict.good', '.verdict.bad', '.reason',
       '.open', '#cases thead button', '#chips button']) checkContrast(selector);
-    check('table has heads', document.querySelectorAll('#cases th[scope="col"]').length === 6, 'no');
+    check('table has heads', document.querySelectorAll('#cases th[scope="col"]').length === 7, 'no');
     const bad = data.cases.find((c) => c.maps.length && data.verdicts[c.verdict].class === 'bad');
     const good = data.cases.find((c) => c.maps.length && data.verdicts[c.verdict].class === 'good');
     for (const c of [bad, good]) if (c) await checkCase(c);

@@ -7,17 +7,7 @@
 set -u
 program=$1
 source=$2
-work=$(mktemp -d) || exit 1
-trap 'chmod -R u+rwx "$work"; rm -rf "$work"' EXIT
-failures=0
-checks=0
-check() {
-    checks=$((checks + 1))
-    if [ "$2" != "$3" ]; then
-        failures=$((failures + 1))
-        printf 'FAILED %s\n  expected %s\n  got      %s\n' "$1" "$2" "$3"
-    fi
-}
+. "$source/tests/cli/check.sh"
 cd "$source" || exit 1
 real=data/real/smollm2-135m/layer00
 
@@ -92,7 +82,7 @@ refuse "folder below a device" "/dev/null/x" run --kernel flash --cases fuzz --c
 check "full disk: status" 3 "$(cat "$work/status")"
 check "full disk: message in: $(cat "$work/err")" yes "$(grep -q "$work/full" "$work/err" && echo yes)"
 check "full disk: no half-written picture" 0 "$(find "$work/full" -name '*.png' -size -1c -o -name '*tmp*' | wc -l | tr -d ' ')"
+check "full disk: the log holds whole records only" 0 "$(tail -c 1 "$work/full/run.jsonl" | tr -d '\n' | wc -c | tr -d ' ')"
 check "stdout full: status" 3 "$("$program" list kernels > /dev/full 2>/dev/null; echo $?)"
 
-printf '%d checks, %d failed\n' "$checks" "$failures"
-[ "$failures" -eq 0 ]
+finish

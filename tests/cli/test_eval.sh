@@ -8,20 +8,10 @@
 set -u
 program=$1
 source=$2
-failures=0
-checks=0
+. "$source/tests/cli/check.sh"
 
-check() { # description, expected, got
-    checks=$((checks + 1))
-    if [ "$2" != "$3" ]; then
-        failures=$((failures + 1))
-        printf 'FAILED %s\n  expected %s\n  got      %s\n' "$1" "$2" "$3"
-    fi
-}
 
 # --- the table: awk compares word by word, `nan` stands for any NaN of the width -----------------
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
 tab=$(printf '\t')
 rows=0
 wrong=0
@@ -116,5 +106,4 @@ tr '\n' ' ' < "$work/in" | e sfu --op ex2 | tr ' ' '\n' | cksum > "$work/b"
 check "one line or many" "$(cat "$work/a")" "$(cat "$work/b")"
 check "full device is an error" 3 "$(echo '40400000' | "$program" eval encode --format e2m1 > /dev/full 2>/dev/null; echo $?)"
 
-printf '%d checks, %d failed\n' "$checks" "$failures"
-[ "$failures" -eq 0 ]
+finish

@@ -34,7 +34,7 @@ run() {
     "$program" run --cases fuzz --seed 3 --no-real --truth-scores 2000 --quiet \
         --out "$work/$out" "$@" > /dev/null 2> "$work/err"
 }
-run good --kernel flash --count 4
+run good --kernel flash --count 4 --junit "$work/run.xml" --html "$work/run.html"
 check "a good run" 0 $?
 run bad --kernel dma --count 6 --fault D2
 check "a run with a fault" 1 $?
@@ -43,6 +43,8 @@ check "a run with a fault" 1 $?
 check "report of a good run" 0 $?
 check "its table" 1 "$(grep -c '^flash  *4  *4$' "$work/good.txt")"
 schema "good run" "$work/good.xml"
+check "run writes the same JUnit" 0 "$(cmp -s "$work/run.xml" "$work/good.xml"; echo $?)"
+check "run writes the same page" 0 "$(cmp -s "$work/run.html" "$work/good.html"; echo $?)"
 "$program" report --junit "$work/bad.xml" "$work/bad/run.jsonl" --html "$work/bad.html" > "$work/bad.txt"
 check "report of a bad run" 1 $?
 schema "bad run" "$work/bad.xml"

@@ -6,17 +6,7 @@
 set -u
 program=$1
 source=$2
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failures=0
-checks=0
-check() {
-    checks=$((checks + 1))
-    if [ "$2" != "$3" ]; then
-        failures=$((failures + 1))
-        printf 'FAILED %s\n  expected %s\n  got      %s\n' "$1" "$2" "$3"
-    fi
-}
+. "$source/tests/cli/check.sh"
 cd "$source" || exit 1
 
 "$program" --kernel flash --cases fuzz --count 6 --seed 2 --no-real --out "$work/a/deep" > "$work/a.txt" 2> "$work/a.err"
@@ -62,5 +52,4 @@ printf '# two cases\nflash lq=3 lk=5 d=32\n\ndma lq=3 lk=5 d=32 mask=full # comm
 check "file of cases" 0 $?
 check "file of cases: two" 1 "$(grep -c ' 2 cases in ' "$work/two.txt")"
 
-printf '%d checks, %d failed\n' "$checks" "$failures"
-[ "$failures" -eq 0 ]
+finish

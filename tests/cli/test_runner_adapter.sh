@@ -98,6 +98,13 @@ check "taps: healthy" pass "$(verdict 100)"
 check "taps: one ulp" fail "$(verdict 113)"
 run claims_nothing
 check "foreign, nothing judged" undecided "$(verdict 100)"
+cases 100 103 107 113 > "$work/list"
+"$program" run --impl "$work/claims_nothing.so" --kernel flash --cases "$work/list" --maps none \
+    --out "$work/out" > "$work/txt" 2> "$work/err"
+check "foreign, by the bound: healthy" pass "$(verdict 100)"
+check "foreign, by the bound: noise" fail "$(verdict 103)"
+check "foreign, by the bound: no output" fail "$(verdict 107)"
+check "foreign, by the bound: one ulp of binary32 is within it" pass "$(verdict 113)"
 
 # an adapter that cannot be used is an error, not a verdict
 refuse() { # description, pattern, adapter

@@ -55,8 +55,14 @@ static int info(struct mxv_impl_info *out, char *message, size_t size)
     return MXV_IMPL_OK;
 }
 
+static bool device_lost; // such errors stick to the process
+
 static int can_do(const struct mxv_attention *a, char *message, size_t size)
 {
+    if (device_lost) {
+        snprintf(message, size, "used after the device was lost");
+        return MXV_IMPL_FAILED;
+    }
     if (a->cu_q[1] != REFUSES)
         return MXV_IMPL_OK;
     snprintf(message, size, "no kernel for this length");
@@ -131,6 +137,8 @@ static int misbehave(enum act act, size_t words, uint32_t *out, uint32_t *lse, c
         out[words] = 1;
         break;
     case LOST:
+        device_lost = true;
+        // fall through
     case FAILS:
         snprintf(message, size, act == LOST ? "the device fell off the bus" : "no memory left");
         return act == LOST ? MXV_IMPL_LOST : MXV_IMPL_FAILED;

@@ -276,7 +276,7 @@ static void places(void **state)
          "\"o\"}]}",
          ":2:1: ", "no such member"},
         {"{\"format\": 1, \"entries\": [\n{\"reason\": \"\xc3\xa4\", \"owner\": []}]}",
-         ":2:25: ", "string"},
+         ":2:26: ", "string"},
         {"{\"format\": 1, \"entries\": [\n{\"case\": \"*\", \"verdicts\": [\"bad\"]}]}",
          ":2:27: ", "verdict"},
         {"{\"format\": 1, \"entries\": [\n{\"case\": \"*\", \"driver\": {\"since\": \"1\"}}]}",

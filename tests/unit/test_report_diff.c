@@ -71,6 +71,8 @@ static void test_output_metrics_speed(void **state)
                ONE("pass", ",\"metrics\":{\"out\":{\"cosine\":\"nan\"}}"), MXV_CHANGE_COUNT);
     check_only(ONE("pass", ",\"other\":{\"x\":1}"), ONE("pass", ",\"other\":{\"x\":2}"),
                MXV_CHANGE_COUNT);
+    check_only(ONE("pass", ",\"numbers\":{\"index\":1}"), ONE("pass", ",\"numbers\":{\"index\":2}"),
+               MXV_CHANGE_COUNT);
     check_only(ONE("pass", ",\"seconds\":1"), ONE("pass", ",\"seconds\":1.51"), MXV_CHANGE_SLOWER);
     check_only(ONE("pass", ",\"seconds\":1"), ONE("pass", ",\"seconds\":1.49"), MXV_CHANGE_COUNT);
     check_only(ONE("pass", ",\"seconds\":2"), ONE("pass", ",\"seconds\":1"), MXV_CHANGE_QUICKER);

@@ -109,6 +109,26 @@ static void test_last_record_of_a_case_holds(void **state)
     mxv_report_free(&r);
 }
 
+// Equal lines at two places of a run are two cases; a record without index is of either.
+static void test_index_tells_cases_apart(void **state)
+{
+#define AT(index) ",\"numbers\":{\"index\":" #index "}"
+    struct mxv_report r;
+    (void)state;
+    read_log(LOG_HEADER LOG_CASE("01", "dma a", "pass", AT(0))
+                 LOG_CASE("01", "dma a", "fail", AT(1)) LOG_CASE("01", "dma a", "weak", AT(0))
+                     LOG_CASE("02", "dma b", "crash", "") LOG_CASE("02", "dma b", "pass", AT(2))
+                         LOG_CASE("02", "dma b", "pass", AT(3)),
+             &r);
+    assert_int_equal(r.case_count, 4);
+    assert_int_equal(r.repeated, 2);
+    assert_int_equal(r.cases[0].verdict, MXV_VERDICT_WEAK);
+    assert_int_equal(r.cases[1].verdict, MXV_VERDICT_FAIL);
+    assert_int_equal(r.counts[MXV_VERDICT_CRASH], 0);
+    mxv_report_free(&r);
+#undef AT
+}
+
 static void test_exit_status(void **state)
 {
     static const struct {
@@ -259,6 +279,7 @@ int main(void)
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_written_log),
         cmocka_unit_test(test_last_record_of_a_case_holds),
+        cmocka_unit_test(test_index_tells_cases_apart),
         cmocka_unit_test(test_exit_status),
         cmocka_unit_test(test_cut_anywhere),
         cmocka_unit_test(test_cut_record_and_another_in_one_line),

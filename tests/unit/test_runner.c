@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 // What a task does is its number modulo ACTS.
-enum act { SQUARE, DIE, EXIT, HANG, SPOIL, CLOSE, LARGE, ACTS };
+enum act { SQUARE, DIE, EXIT, HANG, SPOIL, CLOSE, LARGE, RETIRE, ACTS };
 
 static void for_each_socket(void (*act)(int fd))
 {
@@ -43,7 +43,10 @@ static void shut(int fd)
 
 static int act(void *ctx, uint64_t task, unsigned char **bytes, size_t *size)
 {
+    static bool retired;
     (void)ctx;
+    if (retired)
+        _exit(6);
     uint64_t square = task * task;
     *size = task % ACTS == LARGE ? 3000000 : sizeof square;
     *bytes = calloc(1, *size);
@@ -64,6 +67,9 @@ static int act(void *ctx, uint64_t task, unsigned char **bytes, size_t *size)
         for_each_socket(shut);
         for (;;)
             pause();
+    case RETIRE:
+        retired = true;
+        return MXV_RUNNER_RETIRE;
     default:
         break;
     }
@@ -85,7 +91,7 @@ static void check_end(const struct mxv_runner_result *r)
     static const enum mxv_runner_end expected[ACTS] = {
         [SQUARE] = MXV_RUNNER_ANSWER, [DIE] = MXV_RUNNER_CRASH,     [EXIT] = MXV_RUNNER_CRASH,
         [HANG] = MXV_RUNNER_TIMEOUT,  [SPOIL] = MXV_RUNNER_GARBAGE, [CLOSE] = MXV_RUNNER_CRASH,
-        [LARGE] = MXV_RUNNER_ANSWER};
+        [LARGE] = MXV_RUNNER_ANSWER,  [RETIRE] = MXV_RUNNER_ANSWER};
     assert_int_equal(r->end, expected[r->task % ACTS]);
     if (r->end == MXV_RUNNER_ANSWER) {
         uint64_t square;

@@ -113,8 +113,9 @@ void mxv_bound_softmax(const struct mxv_bound_row *row, const double *scores, do
 
 // Terms SCORE to SUM of every channel into terms[d] (the others are left alone). scores [keys],
 // weights [keys] and centre [d] as mxv_bound_softmax gave them; slack [keys] bounds the error of
-// the kernel's scores, NULL: they are the scores.
-void mxv_bound_weights(const struct mxv_bound_contract *c, const struct mxv_bound_row *row,
+// the kernel's scores, NULL: they are the scores. Returns the largest relative error of a weight
+// before it is rounded; +Inf, and infinite terms, when memory is short.
+double mxv_bound_weights(const struct mxv_bound_contract *c, const struct mxv_bound_row *row,
                        const double *scores, const double *slack, const double *weights,
                        const double *centre, struct mxv_bound_terms *terms);
 
@@ -123,11 +124,13 @@ struct mxv_bound_product {
     double centre;   // sum P v / l, exact but for noise
     double noise;    // |centre computed - centre| <= noise
     double size;     // sum P |v| / l
-    double own, any; // error of accumulation: with these very weights, with similar ones
+    double own, any; // error of accumulation: with these very weights, with those of the model
     double rescale;  // of the products O * alpha, with these weights (`any` has its own)
 };
+// similarity: relative error of a weight by mxv_bound_weights.
 void mxv_bound_products(const struct mxv_bound_contract *c, const struct mxv_bound_row *row,
-                        const struct mxv_bound_state *state, struct mxv_bound_product *out);
+                        const struct mxv_bound_state *state, double similarity,
+                        struct mxv_bound_product *out);
 
 // Fills DIVISION and OUTPUT for an element of magnitude up to `largest` before the division's
 // error.

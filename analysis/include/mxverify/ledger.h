@@ -48,6 +48,9 @@ enum mxv_status mxv_ledger_add(struct mxv_ledger *ledger, const struct mxv_ledge
 // Reads a file (JSON). Errors name file, line, column and what is wrong.
 enum mxv_status mxv_ledger_load(const char *path, struct mxv_ledger **out, char *message,
                                 size_t size);
+// The same from memory; `name` stands for the file in errors.
+enum mxv_status mxv_ledger_parse(const char *text, const char *name, struct mxv_ledger **out,
+                                 char *message, size_t size);
 void mxv_ledger_free(struct mxv_ledger *ledger); // NULL is allowed
 
 size_t mxv_ledger_count(const struct mxv_ledger *ledger);

@@ -10,7 +10,8 @@
 // mxv_report_compare.
 //
 // Reading. A case that is logged twice (a resumed run) counts once: the last record holds, at the
-// place of the first; cases are told apart by their case line. A record that is cut off, as a
+// place of the first. Cases are told apart by index in the run and line, where there is no index by
+// line. A record that is cut off, as a
 // killed run leaves it, is passed over and counted. Everything else that is no record is an error
 // that names the file, the line and the column.
 //

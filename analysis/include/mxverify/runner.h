@@ -43,9 +43,12 @@ struct mxv_runner_job {
     // a message when this job cannot be done at all.
     int (*start)(void *ctx, char *message, size_t size);
     // Does a task; leaves its answer in *bytes (malloc'ed, released by the runner), *size. Returns
-    // 0, or non-zero to end the worker, which counts as a crash.
+    // 0; MXV_RUNNER_RETIRE when the answer stands but this process must not do another task; any
+    // other value ends the worker without an answer, which counts as a crash.
     int (*run)(void *ctx, uint64_t task, unsigned char **bytes, size_t *size);
 };
+
+enum { MXV_RUNNER_RETIRE = 2 };
 
 enum mxv_runner_end {
     MXV_RUNNER_ANSWER,  // bytes and size hold the answer
