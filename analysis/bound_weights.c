@@ -180,20 +180,25 @@ static struct key_error error_of_key(const struct walk *w, size_t n)
     return e;
 }
 
-static void add_key(const struct mxv_bound_row *row, size_t n, double p, const struct key_error *e,
-                    const double *centre, struct mxv_bound_terms *terms)
+// A weight below the smallest binary64 counts as that; equal values do not move, whatever weights
+// do.
+static void add_key(const struct mxv_bound_row *row, size_t n, double weight,
+                    const struct key_error *e, const double *centre, struct mxv_bound_terms *terms)
 {
-    const double *v = row->v + n * row->d;
+    const double *v = row->v + n * row->d, p = fmax(weight, 0x1p-1022);
     double common = 1 + e->score + e->exponential + e->rescale;
     double score = p * e->score, exponential = p * e->exponential, rescale = p * e->rescale;
-    double rounding = p * e->rounding * common;
+    double rounding = e->rounding > 0 ? p * e->rounding * common : 0;
     for (size_t c = 0; c < row->d; c++) {
         double far = fabs(v[c] - centre[c]), size = fabs(v[c]);
         double *t = terms[c].term;
-        t[MXV_BOUND_SCORE] += score * far;
-        t[MXV_BOUND_EXP2] += exponential * far;
-        t[MXV_BOUND_RESCALE] += rescale * far;
-        t[MXV_BOUND_WEIGHT] += size > 0 ? rounding * size : 0;
+        if (far > 0) {
+            t[MXV_BOUND_SCORE] += score * far;
+            t[MXV_BOUND_EXP2] += exponential * far;
+            t[MXV_BOUND_RESCALE] += rescale * far;
+        }
+        if (size > 0)
+            t[MXV_BOUND_WEIGHT] += rounding * size;
     }
 }
 
@@ -229,7 +234,7 @@ static void add_keys(struct walk *w, const double *weights, const double *centre
         if (weights[n] == 0 && !(w->slack && w->slack[n] > 0))
             continue;
         struct key_error e = error_of_key(w, n);
-        mass += weights[n] * (e.score + e.exponential + e.rescale);
+        mass += fmax(weights[n], 0x1p-1022) * (e.score + e.exponential + e.rescale);
         w->worst = fmax(w->worst, e.score + e.exponential + e.rescale);
         add_key(row, n, weights[n], &e, centre, terms);
     }

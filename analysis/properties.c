@@ -4,8 +4,8 @@
 // Properties over the variants of a kernel (properties.h): calls, outputs, tally. The relations are
 // in properties_values.c and properties_calls.c, the tolerances in properties_tolerance.c.
 // tests/gate/test_properties.c fails if a healthy kernel violates one, or a faulty one does not.
-#include "properties_internal.h"
 #include "case_internal.h"
+#include "properties_internal.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,8 +86,8 @@ static int head_run(const struct trial *t, const struct mxv_attention *a, void *
     if (o->adapter)
         return mxv_adapter_head(o->adapter, state, a, s, h, out, lse, NULL, t->message, t->size) !=
                MXV_IMPL_OK;
-    return (o->impl == MXV_IMPL_PLAIN ? mxv_plain_head : mxv_engine_head)(
-        a, s, h, out, lse, NULL, t->message, t->size);
+    return (o->impl == MXV_IMPL_PLAIN ? mxv_plain_head : mxv_engine_head)(a, s, h, out, lse, NULL,
+                                                                          t->message, t->size);
 }
 
 static void decode(const struct mxv_attention *a, const uint32_t *from, size_t n, float *to)

@@ -12,7 +12,7 @@ enum { ROWS = 130, KEYS = 157, ROWS_RELEASED = 200 };
 
 static void set_shape(const struct trial *t, struct mxv_case *c)
 {
-    bool released = c->kernel == MXV_KERNEL_DMA_RELEASED;
+    bool released = t->c.kernel == MXV_KERNEL_DMA_RELEASED;
     *c = t->c;
     c->seqs.count = 0;
     c->batch = 1;
@@ -78,7 +78,7 @@ static void check_ones(void *ctx, const struct mxv_attention *a, struct place_of
 int property_V_ONES(struct trial *t)
 {
     struct mxv_case c;
-    struct mxv_case_data data;
+    struct mxv_case_data data = {.q = NULL};
     struct check check = {.t = t};
     set_shape(t, &c);
     int status = trial_build(t, &c, &data);
@@ -136,7 +136,7 @@ static int run_identity(struct check *c, struct mxv_case_data *data)
 int property_IDENTITY_V(struct trial *t)
 {
     struct mxv_case c;
-    struct mxv_case_data data;
+    struct mxv_case_data data = {.q = NULL};
     struct check check = {.t = t};
     set_shape(t, &c);
     int status = trial_build(t, &c, &data);
@@ -166,7 +166,7 @@ static void check_mean(void *ctx, const struct mxv_attention *a, struct place_of
 int property_UNIFORM(struct trial *t)
 {
     struct mxv_case c;
-    struct mxv_case_data data;
+    struct mxv_case_data data = {.q = NULL};
     struct check check = {.t = t};
     set_shape(t, &c);
     int status = trial_build(t, &c, &data);
@@ -236,7 +236,7 @@ static void check_pointed(void *ctx, const struct mxv_attention *a, struct place
 int property_ONE_HOT(struct trial *t)
 {
     struct mxv_case c;
-    struct mxv_case_data data;
+    struct mxv_case_data data = {.q = NULL};
     struct check check = {.t = t, .data = &data};
     if (t->c.smooth_k)
         return TRIAL_SKIPPED; // the mean of the signs moves the scores
@@ -289,7 +289,7 @@ static void set_last_channel(const struct mxv_attention *a, float *k, float valu
 int property_ROW_CONSTANT(struct trial *t)
 {
     struct mxv_case c;
-    struct mxv_case_data data;
+    struct mxv_case_data data = {.q = NULL};
     struct check check = {.t = t, .data = &data};
     if (t->c.smooth_k)
         return TRIAL_SKIPPED; // smoothing takes the constant out again

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// How two runs differ, case by case (the same case line is the same case).
+// How two runs differ, case by case (the same case line is the same case, the n-th of equal lines
+// the n-th of the other log).
 //
 // Exact: verdicts, hashes and metrics are compared as they stand in the logs; metrics are binary64
 // written with 17 digits, so that equal means equal bits. Times are wall times, hence a factor and
@@ -162,22 +163,52 @@ static void compare_case(struct job *job, const struct mxv_report_case *a,
     compare_times(job, a, b);
 }
 
-static json_t *places_of(const struct mxv_report *report)
+// The cases of one log by key: the case line; for the n-th of equal lines the line with n.
+struct side {
+    const struct mxv_report *report;
+    json_t *places; // key -> place in the report
+    json_t *keys;   // of each case
+};
+
+static json_t *key_of(const char *line, json_int_t earlier)
 {
-    json_t *places = json_object();
-    for (size_t i = 0; places && i < report->case_count; i++)
-        if (json_object_set_new(places, report->cases[i].line, json_integer((json_int_t)i))) {
-            json_decref(places);
-            places = NULL;
-        }
-    return places;
+    return earlier ? json_sprintf("\n%lld\n%s", (long long)earlier, line) : json_string(line);
 }
 
-static const struct mxv_report_case *case_of(const struct mxv_report *report, const json_t *places,
-                                             const char *line)
+static bool add_case(struct side *side, json_t *seen, size_t place)
 {
-    const json_t *at = json_object_get(places, line);
-    return at ? &report->cases[json_integer_value(at)] : NULL;
+    const char *line = side->report->cases[place].line;
+    json_int_t earlier = json_integer_value(json_object_get(seen, line));
+    json_t *key = key_of(line, earlier);
+    return json_array_append_new(side->keys, key) == 0 &&
+           json_object_set_new(seen, line, json_integer(earlier + 1)) == 0 &&
+           json_object_set_new(side->places, json_string_value(key),
+                               json_integer((json_int_t)place)) == 0;
+}
+
+static bool open_side(const struct mxv_report *report, struct side *side)
+{
+    json_t *seen = json_object();
+    *side = (struct side){report, json_object(), json_array()};
+    bool good = seen && side->places && side->keys;
+    for (size_t i = 0; good && i < report->case_count; i++)
+        good = add_case(side, seen, i);
+    json_decref(seen);
+    return good;
+}
+
+static void close_side(struct side *side)
+{
+    json_decref(side->places);
+    json_decref(side->keys);
+}
+
+static const struct mxv_report_case *partner_case(const struct side *side, const struct side *other,
+                                                  size_t place)
+{
+    const char *key = json_string_value(json_array_get(side->keys, place));
+    const json_t *at = json_object_get(other->places, key);
+    return at ? &other->report->cases[json_integer_value(at)] : NULL;
 }
 
 // By kind; stable, as the order within a kind is that of the pointers into one log.
@@ -197,15 +228,16 @@ enum mxv_status mxv_report_compare(const struct mxv_report *a, const struct mxv_
     static const struct mxv_report_tolerance usual = {0, 1.5, 0.1};
     struct job job = {.tolerance = tolerance ? tolerance : &usual, .out = out};
     *out = (struct mxv_report_comparison){0};
-    json_t *in_a = places_of(a), *in_b = places_of(b);
-    for (size_t i = 0; in_a && i < b->case_count; i++)
-        compare_case(&job, case_of(a, in_a, b->cases[i].line), &b->cases[i]);
-    for (size_t i = 0; in_b && i < a->case_count; i++)
-        if (!json_object_get(in_b, a->cases[i].line))
+    struct side side_a, side_b;
+    job.no_memory = !open_side(a, &side_a);
+    job.no_memory = !open_side(b, &side_b) || job.no_memory;
+    for (size_t i = 0; !job.no_memory && i < b->case_count; i++)
+        compare_case(&job, partner_case(&side_b, &side_a, i), &b->cases[i]);
+    for (size_t i = 0; !job.no_memory && i < a->case_count; i++)
+        if (!partner_case(&side_a, &side_b, i))
             add(&job, (struct mxv_report_difference){.kind = MXV_CHANGE_ONLY_A, .a = &a->cases[i]});
-    job.no_memory = job.no_memory || !in_a || !in_b;
-    json_decref(in_a);
-    json_decref(in_b);
+    close_side(&side_a);
+    close_side(&side_b);
     if (job.no_memory) {
         mxv_report_comparison_free(out);
         return MXV_ERR_MEMORY;

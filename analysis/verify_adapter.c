@@ -132,7 +132,7 @@ void verify_judge_model(struct mxv_verify_result *out)
 {
     struct mxv_bound_report *b = &out->bound;
     b->undecided = b->elements - b->within - b->wrong;
-    b->model_undecided = b->elements - b->model_within - b->model_wrong;
+    b->model_undecided = b->elements + b->unbounded - b->model_within - b->model_wrong;
     out->bound_verdict = !b->available        ? MXV_VERDICT_SKIP
                          : b->model_wrong     ? MXV_VERDICT_FAIL
                          : b->model_undecided ? MXV_VERDICT_UNDECIDED

@@ -152,10 +152,15 @@ static void judge_element(struct bound_walk *w, size_t at, size_t c,
     double known = fabs(h->centre[at] - b.centre), bound = known + h->rest[at] + h->noise[at];
     if (overflow_allowed(w->v->data.a.out, x, fabs(h->centre[at]) + h->rest[at]))
         e = error = 0;
+    if (!isfinite(h->rest[at])) { // beyond the range of the accumulator: left to the bits
+        r->unbounded++;
+        return;
+    }
+    r->available = true;
     r->elements++;
     r->within += e + h->noise[at] <= h->rest[at];
     r->wrong += !(e - h->noise[at] <= h->rest[at]);
-    r->model_within += error + b.radius <= h->model[at];
+    r->model_within += isfinite(h->model[at]) && error + b.radius <= h->model[at];
     r->model_wrong += !(error - b.radius <= h->model[at]);
     w->bounds[w->bound_count] = bound;
     w->model_bounds[w->bound_count++] = h->model[at];
@@ -236,7 +241,6 @@ void bound_walk_row(struct bound_walk *w, size_t place)
         largest = fmax(largest, fabs(exact[n]));
     double float_error = ((double)h->lk + 2 * largest + 16) * 0x1p-51;
     h->judged[place] = true;
-    h->bound.available = true;
     h->bound.rows++;
     for (size_t c = 0; c < d; c++) {
         struct mxv_bound_terms contract, model;

@@ -21,6 +21,7 @@ static void merge_bound(struct mxv_bound_report *into, const struct mxv_bound_re
             : into->model_median + share * (from->model_median - into->model_median);
     into->elements += from->elements;
     into->rows += from->rows;
+    into->unbounded += from->unbounded;
     into->within += from->within;
     into->wrong += from->wrong;
     into->model_within += from->model_within;
@@ -90,7 +91,7 @@ static void judge_elements(struct mxv_verify_result *out)
 {
     struct mxv_bound_report *b = &out->bound;
     b->undecided = b->elements - b->within - b->wrong;
-    b->model_undecided = b->elements - b->model_within - b->model_wrong;
+    b->model_undecided = b->elements + b->unbounded - b->model_within - b->model_wrong;
     out->bound_verdict = !b->available  ? MXV_VERDICT_SKIP
                          : b->wrong     ? MXV_VERDICT_FAIL
                          : b->undecided ? MXV_VERDICT_UNDECIDED

@@ -74,7 +74,9 @@ void run_print_bound(const struct mxv_verify_result *r)
                " undecided);\n         largest error %.3g, bound there %.3g, model bound %.3g\n",
                mxv_verdict_name(r->bound_verdict), b->elements, b->within, b->wrong, b->undecided,
                b->model_wrong, b->model_undecided, b->error_max, b->bound_at_max, b->model_at_max);
-    else
+    if (b->unbounded)
+        printf("         %" PRIu64 " more without a finite bound: bits only\n", b->unbounded);
+    if (!b->available)
         printf("  bound: none (no row of this case, or not this kernel, can be judged so)\n");
     print_gate(r);
 }

@@ -57,14 +57,16 @@ void run_apply_ledger(struct run *run, struct run_slot *s)
     enum mxv_verdict verdict = mxv_ledger_judge(run->ledger, &s->c, &run->place, s->found, &e);
     if (!e)
         return;
-    char before[MXV_VERIFY_TEXT];
-    snprintf(before, sizeof before, "%s", s->result.reason);
+    char before[MXV_VERIFY_TEXT], *reason = s->result.reason;
+    memcpy(before, reason, sizeof before);
     s->entry = e;
     s->result.verdict = verdict;
-    snprintf(s->result.reason, sizeof s->result.reason,
-             "%s: %.120s (%.60s, %.120s, until %s)%s%.120s",
-             verdict == MXV_VERDICT_WAIVED ? "known failure" : "passed, but is listed as failing",
-             e->reason, e->owner, e->url, e->expires, before[0] ? "; " : "", before);
+    int n = snprintf(reason, sizeof before, "%s: %.120s (%.60s, %.120s, until %s)",
+                     verdict == MXV_VERDICT_WAIVED ? "known failure"
+                                                   : "passed, but is listed as failing",
+                     e->reason, e->owner, e->url, e->expires);
+    if (before[0] && n > 0 && (size_t)n < sizeof before)
+        snprintf(reason + n, sizeof before - (size_t)n, "; %s", before);
 }
 
 void run_report_ledger(const struct run *run)

@@ -41,14 +41,18 @@ void run_outcome_of(const struct run_slot *s, struct run_outcome *out)
         out->numbers[RUN_TILES_F16 + i] = (double)r->tiles[i];
 }
 
-enum { TEXTS_MAX = 5 };
+enum { TEXTS_MAX = 6 };
 
-static size_t collect_texts(const struct run_slot *s, const char *hash, struct mxv_log_text *texts)
+// passed: mutants that the bound let through.
+static size_t collect_texts(const struct run_slot *s, const char *hash, const char *passed,
+                            struct mxv_log_text *texts)
 {
     size_t n = 0;
     texts[n++] = (struct mxv_log_text){"output_hash", hash};
     if (s->result.diagnosis[0])
         texts[n++] = (struct mxv_log_text){"diagnosis", s->result.diagnosis};
+    if (passed[0])
+        texts[n++] = (struct mxv_log_text){"gate.passed", passed};
     if (s->entry) {
         texts[n++] = (struct mxv_log_text){"found", mxv_verdict_name(s->found)};
         texts[n++] = (struct mxv_log_text){"url", s->entry->url};
@@ -81,6 +85,10 @@ int run_write_record(struct run *run, const struct run_slot *s, const char *id, 
     run_outcome_of(s, &outcome);
     for (size_t i = 0; i < r->map_count; i++)
         maps[i] = r->maps[i];
+    char passed[512] = "";
+    uint64_t alive = r->gate.applicable & ~r->gate.bound;
+    if (r->bound.available && alive)
+        mxv_mutants_print(alive, passed, sizeof passed);
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)r->output_hash);
     const struct mxv_log_metrics metrics[] = {{"out.inputs", &r->against_inputs},
                                               {"out.operands", &r->against_operands}};
@@ -98,7 +106,7 @@ int run_write_record(struct run *run, const struct run_slot *s, const char *id, 
         .metrics = metrics,
         .numbers_count = collect_numbers(&outcome, numbers),
         .numbers = numbers,
-        .texts_count = collect_texts(s, hash, texts),
+        .texts_count = collect_texts(s, hash, passed, texts),
         .texts = texts,
         .maps_count = r->map_count,
         .maps = maps,

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 // clang-format on
 #include <math.h>
+#include <mxverify/impl.h>
 #include <mxverify/tiers.h>
 #include <mxverify/verify.h>
 #include <stdio.h>
@@ -37,6 +38,7 @@ static size_t cases_wanted(void)
 {
     const char *text = getenv("MXV_FUZZ_CASES");
     size_t n = text ? strtoul(text, NULL, 10) : 60;
+    n = n < 30 ? 30 : n; // fewer make no median
     return n < CASES_MAX ? n : CASES_MAX;
 }
 
@@ -150,6 +152,57 @@ static void test_broken_kernels_are_proved_wrong(void **unused)
     }
 }
 
+// Another implementation of the same model: its own exponential, correctly rounded where the case
+// declares the special-function unit. Other bits, but within the model bound.
+static int run_own_exponential(void *state, const struct mxv_attention *a, size_t sequence,
+                               size_t head, uint32_t *out, uint32_t *lse,
+                               const struct mxv_tap_sink *sink, char *message, size_t size)
+{
+    struct mxv_attention own = *a;
+    (void)state;
+    own.exp = MXV_EXP_CR;
+    return mxv_engine_head(&own, sequence, head, out, lse, sink, message, size) ? MXV_IMPL_FAILED
+                                                                                : MXV_IMPL_OK;
+}
+
+static void test_other_kernels_of_the_model_pass(void **unused)
+{
+    static const char *const lines[] = {
+        "flash lq=40 lk=200 d=64 out=f32 gen=gaussian seed=1",
+        "flash arch=sm_80 lq=33 lk=129 d=32 out=f32 tau=8 gen=rising_max seed=2",
+        "dma lq=40 lk=100 d=64 out=f32 gen=outlier seed=3",
+        "dma arch=sm_90 lq=64 lk=64 d=32 v=e4m3 out=f32 mask=causal gen=gaussian seed=4",
+        "tilemix lq=70 lk=90 d=64 out=f32 gen=gaussian seed=5",
+    };
+    const struct mxv_implementation implementation = {.abi = MXV_IMPL_ABI,
+                                                      .call_size = sizeof(struct mxv_attention),
+                                                      .name = "own-exp",
+                                                      .version = "1",
+                                                      .capabilities = MXV_IMPL_THREADS,
+                                                      .run = run_own_exponential};
+    struct mxv_adapter *adapter;
+    char message[512] = "";
+    size_t others = 0;
+    (void)unused;
+    if (mxv_adapter_of(&implementation, &adapter, message, sizeof message) != MXV_OK)
+        fail_msg("%s", message);
+    const struct mxv_verify_options options = {.truth = true, .adapter = adapter};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        struct mxv_verify_result r = {0}, own = verify(lines[i]);
+        struct mxv_case c;
+        if (mxv_case_parse(lines[i], &c, message, sizeof message) != MXV_OK ||
+            mxv_verify_case(&c, &options, &r, message, sizeof message) != MXV_OK)
+            fail_msg("%s: %s", lines[i], message);
+        if (r.verdict != MXV_VERDICT_PASS || r.bound.model_within != r.bound.elements)
+            fail_msg("%s: %s %s", lines[i], mxv_verdict_name(r.verdict), r.reason);
+        others += r.output_hash != own.output_hash;
+        mxv_verify_free(&r);
+        mxv_verify_free(&own);
+    }
+    mxv_adapter_close(adapter);
+    assert_true(others >= 4); // else the test would show nothing
+}
+
 // A row of one visible key is exact but for the output: terms and truth are known in closed form.
 static void test_terms_of_a_single_key(void **unused)
 {
@@ -171,6 +224,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bounds_hold_and_are_tight),
         cmocka_unit_test(test_broken_kernels_are_proved_wrong),
+        cmocka_unit_test(test_other_kernels_of_the_model_pass),
         cmocka_unit_test(test_terms_of_a_single_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

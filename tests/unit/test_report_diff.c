@@ -92,6 +92,24 @@ static void test_failure_of_an_unknown_case(void **state)
     release();
 }
 
+// The n-th of equal lines is compared with the n-th.
+static void test_equal_lines(void **state)
+{
+#define TWO(first, second)                                                                         \
+    LOG_HEADER ONE(first, ",\"numbers\":{\"index\":1}") ONE(second, ",\"numbers\":{\"index\":2}")
+    (void)state;
+    compare(TWO("pass", "fail"), TWO("pass", "fail"), NULL);
+    assert_int_equal(comparison.count, 0);
+    assert_int_equal(comparison.common, 2);
+    release();
+    compare(LOG_HEADER ONE("pass", ""), TWO("pass", "skip"), NULL);
+    assert_int_equal(comparison.counts[MXV_CHANGE_ONLY_B], 1);
+    assert_int_equal(comparison.count, 1);
+    assert_int_equal(comparison.at[0].b->verdict, MXV_VERDICT_SKIP);
+    release();
+#undef TWO
+}
+
 static void test_worst_metric_and_tolerance(void **state)
 {
     static const char first[] =
@@ -156,6 +174,7 @@ int main(void)
         cmocka_unit_test(test_verdicts),
         cmocka_unit_test(test_output_metrics_speed),
         cmocka_unit_test(test_failure_of_an_unknown_case),
+        cmocka_unit_test(test_equal_lines),
         cmocka_unit_test(test_worst_metric_and_tolerance),
         cmocka_unit_test(test_many),
     };

@@ -49,7 +49,7 @@ struct mxv_verify_options {
     enum mxv_impl impl;
     const struct mxv_adapter *adapter; // an implementation behind the adapter interface, instead of
                                        // impl; NULL: none
-    bool truth;             // evaluate the exact attention
+    bool truth;                        // evaluate the exact attention
     size_t truth_scores;    // exact scores per case and kind before rows are sampled; 0: all rows
     double psnr_peak;       // peak of PSNR; 0: 10, as published for DMA
     const char *map_folder; // maps are written here; NULL: none
@@ -71,8 +71,9 @@ struct mxv_bound_worst {
 // Output elements against the bounds of docs/bounds.md. Contract: for an implementation that claims
 // the kernel's contract; model: for one that claims its operands, units and tile order only.
 struct mxv_bound_report {
-    bool available;                    // false: nothing judged
-    uint64_t elements, rows;           // judged
+    bool available;          // false: nothing judged
+    uint64_t unbounded;      // elements of judged rows without a finite contract bound: bits only
+    uint64_t elements, rows; // judged
     uint64_t within, wrong, undecided; // by the contract bound
     uint64_t model_within, model_wrong, model_undecided;
     double error_max;                  // largest |implementation - truth (b)|
