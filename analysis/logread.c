@@ -80,11 +80,18 @@ static bool copy_maps(const json_t *maps, struct mxv_report_case *c)
     return true;
 }
 
+// 0 for what no run can have lasted: sums stay finite.
+static double seconds_of(const json_t *record)
+{
+    double seconds = json_number_value(json_object_get(record, "seconds"));
+    return seconds >= 0 && seconds < 1e12 ? seconds : 0;
+}
+
 static bool fill_case(struct reader *r, const json_t *record, struct mxv_report_case *c)
 {
     static const char *const without[] = {"record", "id",      "case", "verdict",
                                           "reason", "seconds", "maps", NULL};
-    c->seconds = json_number_value(json_object_get(record, "seconds"));
+    c->seconds = seconds_of(record);
     if (!copy_text(record, "id", &c->id) || !copy_text(record, "case", &c->line) ||
         !copy_text(record, "reason", &c->reason) ||
         !copy_maps(json_object_get(record, "maps"), c) ||
@@ -198,7 +205,7 @@ static enum mxv_status read_totals(struct reader *r, const json_t *record)
     mxv_report_values_free(&report->totals);
     report->has_totals = true;
     report->complete = !json_is_true(json_object_get(record, "stopped_early"));
-    report->seconds = json_number_value(json_object_get(record, "seconds"));
+    report->seconds = seconds_of(record);
     return mxv_report_flatten(report, record, without, &report->totals) ? MXV_OK : no_memory(r);
 }
 

@@ -25,8 +25,9 @@ struct mxv_probe_question *probe_list_add(struct probe_list *list,
                                           const struct mxv_mma_model *face, unsigned k);
 void probe_list_free(struct probe_list *list);
 
-// Directed questions (probe_questions.c), and the facts, the first MXV_PROBE_FACT_COUNT of them.
-void probe_directed(const struct mxv_mma_model *face, unsigned k, struct probe_list *list);
+// Directed questions (probe_questions.c). The first MXV_PROBE_FACT_COUNT are the facts, but for
+// integers; the result has a bit for each that the formats can express.
+unsigned probe_directed(const struct mxv_mma_model *face, unsigned k, struct probe_list *list);
 // Question `index` of the random families (probe_random.c); tiny: only those in which z shows.
 void probe_random(const struct mxv_mma_model *face, unsigned k, uint64_t index, bool tiny,
                   struct mxv_probe_question *q);

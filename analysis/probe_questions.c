@@ -105,25 +105,31 @@ static void scale(struct builder *b, unsigned block, int e)
     }
 }
 
+static int least_normal(enum mxv_element f)
+{
+    return 1 - mxv_element_get(f)->bias;
+}
+
 // Product at `position` = sign 2^e before scales, with both operands normal where that is possible.
 static void product(struct builder *b, unsigned position, int sign, int e)
 {
+    enum mxv_element fa = b->face->a, fb = b->face->b;
+    int reach = power_top(fa) - least_normal(fa) + mxv_element_get(fa)->frac_bits + abs(e);
     uint32_t x = 0, y = 0;
-    int high = power_top(b->face->a), low = high;
     if (!b->q || !b->good)
         return;
     b->good = false;
-    for (int half = e / 2, step = 0; position < b->k && step <= 2 * (high - e) + 600; step++) {
-        int ea = half + (step & 1 ? -(step + 1) / 2 : step / 2);
-        if (code_of_power(b->face->a, sign, ea, &x) && code_of_power(b->face->b, 1, e - ea, &y)) {
-            b->q->a[position] = x;
-            b->q->b[position] = y;
-            b->good = true;
-            return;
-        }
-        low--;
-        if (low < -300)
-            return;
+    for (int step = 0; position < b->k && step < 4 * (reach + 1); step++) {
+        bool normal = step < 2 * (reach + 1);
+        int d = step % (2 * (reach + 1)) / 2, ea = e / 2 + (step & 1 ? -d : d);
+        if (normal && (ea < least_normal(fa) || e - ea < least_normal(fb)))
+            continue;
+        if (!code_of_power(fa, sign, ea, &x) || !code_of_power(fb, 1, e - ea, &y))
+            continue;
+        b->q->a[position] = x;
+        b->q->b[position] = y;
+        b->good = true;
+        return;
     }
 }
 
@@ -148,27 +154,36 @@ static void accumulator_word(struct builder *b, uint32_t f32, uint32_t f16)
         b->q->c = b->face->result == MXV_MMA_F16 ? f16 : f32;
 }
 
-// In the order of MXV_PROBE_FACTS.
-static void facts(struct builder *b)
+static bool fact(struct builder *b, enum mxv_probe_fact f)
 {
-    bool half = b->face->result == MXV_MMA_F16;
     begin(b);
-    accumulator_word(b, 0x7fc01234, 0x7e01);
-    begin(b);
-    accumulator_word(b, 0x80000000, 0x8000);
-    begin(b);
-    product(b, 0, -1, b->top);
-    product(b, 1, 1, b->top);
-    accumulator_word(b, 0x80000001, 0x8001);
-    begin(b);
-    product(b, 0, 1, 0);
-    accumulator_word(b, 0x7f7fffff, half ? 0x7bff : 0);
-    for (unsigned i = 0; i < b->k; i++)
-        product(b, i, 1, b->top);
-    begin(b);
-    accumulator_word(b, 0x3fffffff, 0x3fff);
-    begin(b);
-    accumulator_word(b, 1, 1);
+    switch (f) {
+    case MXV_PROBE_NAN_WORD:
+        accumulator_word(b, 0x7fc01234, 0x7e01);
+        break;
+    case MXV_PROBE_ZERO_SIGN:
+        accumulator_word(b, 0x80000000, 0x8000);
+        break;
+    case MXV_PROBE_UNDERFLOW:
+        if (b->face->scale == MXV_E8M0)
+            scale(b, 0, -150);
+        product(b, 0, -1, b->face->result == MXV_MMA_F16     ? -26
+                          : b->face->scale == MXV_MMA_NO_SCALE ? -150
+                                                               : 0);
+        break;
+    case MXV_PROBE_OVERFLOW:
+        accumulator_word(b, 0x7f7fffff, 0x7bff);
+        for (unsigned i = 0; i < b->k; i++)
+            product(b, i, 1, b->top);
+        break;
+    case MXV_PROBE_C_CUT:
+        accumulator_word(b, 0x3fffffff, 0x3fff);
+        break;
+    default:
+        accumulator_word(b, 1, 1);
+        break;
+    }
+    return b->good;
 }
 
 static void cancel(struct builder *b)
@@ -241,6 +256,7 @@ static void pairs(struct builder *b)
 
 static void windows(struct builder *b)
 {
+    int lost = b->top > 20 ? b->top - 44 : b->top > 8 ? -12 : -2;
     for (unsigned i = 0; i + 1 < b->k; i += i < 4 ? 1 : 5)
         for (unsigned j = 0; j < b->k; j++) {
             if (j == i || j == i + 1)
@@ -248,7 +264,7 @@ static void windows(struct builder *b)
             begin(b);
             product(b, i, 1, b->top);
             product(b, i + 1, -1, b->top);
-            product(b, j, 1, b->top > 20 ? b->top - 44 : -2);
+            product(b, j, 1, lost);
             end(b);
             begin(b);
             product(b, 0, 1, b->top);
@@ -308,6 +324,8 @@ static void integers(struct builder *b)
     for (unsigned run = 1; run <= b->k; run *= 2)
         for (int sign = 1; sign >= -1; sign -= 2) {
             begin(b);
+            if (!b->q)
+                return;
             b->q->c = sign > 0 ? 0x7fffffff : 0x80000000;
             bool negative_a = b->face->a == MXV_S8, negative_b = b->face->b == MXV_S8;
             for (unsigned i = 0; i < b->k; i++) {
@@ -318,19 +336,22 @@ static void integers(struct builder *b)
         }
 }
 
-void probe_directed(const struct mxv_mma_model *face, unsigned k, struct probe_list *list)
+unsigned probe_directed(const struct mxv_mma_model *face, unsigned k, struct probe_list *list)
 {
     struct builder b = {.face = face, .list = list, .k = k, .good = true};
+    unsigned good = 0;
     if (face->result == MXV_MMA_S32) {
         integers(&b);
-        return;
+        return 0;
     }
     b.top = power_top(face->a) + power_top(face->b);
-    facts(&b);
+    for (unsigned f = 0; f < MXV_PROBE_FACT_COUNT; f++)
+        good |= (unsigned)fact(&b, (enum mxv_probe_fact)f) << f;
     cancel(&b);
     borrow(&b);
     keep(&b);
     pairs(&b);
     windows(&b);
     floors(&b);
+    return good;
 }

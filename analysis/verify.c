@@ -58,9 +58,16 @@ static int head_verify(struct verification *v, struct head_result *h)
     cs.sheet = &h->subject_scores;
     cs.state = NULL;
     struct mxv_tap_sink emulated = {verify_collect, &ce}, subject = {verify_collect, &cs};
-    if (mxv_engine_head(a, h->sequence, h->head, h->emulated, h->emulated_lse, &emulated,
-                        h->message, sizeof h->message) ||
-        run_subject(v, h, &subject))
+    struct mxv_events_reader reader = {.a = NULL};
+    if (v->options->events) {
+        mxv_events_begin(&reader, a, h->sequence, &h->events, &emulated);
+        emulated = mxv_events_sink(&reader);
+    }
+    int failed = mxv_engine_head(a, h->sequence, h->head, h->emulated, h->emulated_lse, &emulated,
+                                 h->message, sizeof h->message);
+    ce.out_of_memory = ce.out_of_memory || reader.out_of_memory;
+    mxv_events_end(&reader);
+    if (failed || run_subject(v, h, &subject))
         return MXV_ERR_UNSUPPORTED;
     if (!verify_has_taps(v)) {
         h->differs = verify_claims_bits(v) && verify_output_difference(v, h);
@@ -167,6 +174,7 @@ static void conclude(struct verification *v, struct mxv_verify_result *out)
     for (size_t i = 0; i < v->heads; i++) {
         struct head_result *h = &v->results[i];
         count_head(v, h, out, hash);
+        mxv_events_merge(&out->events, &h->events);
         if (v->options->truth)
             add_metrics(v, h, out);
         if (h->failure)

@@ -51,6 +51,7 @@ struct head_result {
     double oracle_ratio; // largest error of the emulation / its bound, over three checks
     enum mxv_stage oracle_stage;
     size_t oracle_row;
+    struct mxv_events events;
     char message[256];
     int status;  // enum mxv_status
     int failure; // enum mxv_verdict that an adapter's own report leads to, 0: none; why: message

@@ -35,7 +35,7 @@ struct run_config {
     struct mxv_verify_options verify;
     enum maps_wanted maps;
     bool explain; // the terms behind the worst element of each case that is printed
-    bool with_real, quiet, print_hash, require_coverage, print_coverage, no_log;
+    bool with_real, quiet, print_hash, require_coverage, print_coverage, require_events, print_events, no_log;
     const char *real_dir;
     unsigned workers; // processes; 0: cases are verified in this process
     double timeout;   // seconds a case may take in a worker, 0: no limit
@@ -120,6 +120,7 @@ struct run_outcome {
     double numbers[RUN_NUMBER_COUNT];
     uint64_t output_hash;
     size_t map_count;
+    struct mxv_events events;
 };
 
 struct run_totals {
@@ -133,6 +134,7 @@ struct run_totals {
     bool stopped_early;
     double seconds;
     struct mxv_coverage coverage;
+    struct mxv_events events[MXV_KERNEL_COUNT];
     struct run_hash {
         uint64_t index, hash;
         enum mxv_kernel kernel;

@@ -237,6 +237,29 @@ static void print_missing(void *ctx, const char *what)
     printf("  never met: %s\n", what);
 }
 
+static int events_status(const struct run *run)
+{
+    const struct run_totals *t = &run->totals;
+    unsigned kernels = 0;
+    size_t missing = 0;
+    for (unsigned k = 0; k < MXV_KERNEL_COUNT; k++)
+        kernels |= t->coverage.cases[k] ? 1u << k : 0;
+    if (run->config->print_events) {
+        size_t size = mxv_events_print(t->events, kernels, NULL, 0) + 1;
+        char *text = cli_realloc(NULL, size);
+        mxv_events_print(t->events, kernels, text, size);
+        printf("\n%s", text);
+        free(text);
+    }
+    if (!run->config->require_events)
+        return 0;
+    for (unsigned k = 0; k < MXV_KERNEL_COUNT; k++)
+        if (kernels >> k & 1)
+            missing += mxv_events_missing(&t->events[k], (enum mxv_kernel)k, print_missing, NULL);
+    printf("events: %zu mandatory events of the kernels run were never met\n", missing);
+    return missing ? 1 : 0;
+}
+
 static int coverage_status(const struct run *run)
 {
     unsigned kernels = 0;
@@ -291,13 +314,13 @@ static int conclude(struct run *run, int status)
         return status ? status : log_status;
     run_report(run->config, &run->totals, hash, run->log ? run->log_path : NULL);
     run_report_ledger(run);
-    int covered = coverage_status(run);
+    int covered = coverage_status(run), events = events_status(run);
     int verdict = mxv_exit_status(run->totals.counts, run->totals.stopped_early);
     if (run->expired)
         verdict = 1;
     if (fflush(stdout))
         return cli_usage("writing the report failed: %s", strerror(errno));
-    return verdict ? verdict : covered;
+    return verdict ? verdict : covered ? covered : events;
 }
 
 int run_cases(const struct run_config *config, struct run_source *source)

@@ -22,6 +22,8 @@ enum {
     OPT_BUDGET,
     OPT_COVERAGE,
     OPT_REQUIRE,
+    OPT_EVENTS,
+    OPT_REQUIRE_EVENTS,
     OPT_NO_LOG,
     OPT_REAL_DIR,
     OPT_WORKERS,
@@ -69,6 +71,9 @@ const struct argp_option run_options[] = {
     {"html", OPT_HTML, "FILE", 0, "write an HTML report, too", 5},
     {"coverage", OPT_COVERAGE, NULL, 0, "print how often each option was met", 5},
     {"require-coverage", OPT_REQUIRE, NULL, 0, "fail if an option of a kernel was never met", 5},
+    {"events", OPT_EVENTS, NULL, 0, "print what the data made the arithmetic do", 5},
+    {"require-events", OPT_REQUIRE_EVENTS, NULL, 0,
+     "fail if a mandatory event of a kernel was never met (docs/properties.md)", 5},
     {"print-hash", OPT_HASH, NULL, 0, "print the hash of all outputs on a line of its own", 5},
     {"quiet", 'q', NULL, 0, "no progress, no report", 5},
     {0},
@@ -238,6 +243,12 @@ int run_parse_option(int key, char *arg, struct argp_state *state)
         break;
     case OPT_REQUIRE:
         c->require_coverage = true;
+        break;
+    case OPT_EVENTS:
+        c->print_events = c->verify.events = true;
+        break;
+    case OPT_REQUIRE_EVENTS:
+        c->require_events = c->verify.events = true;
         break;
     case OPT_HASH:
         c->print_hash = true;

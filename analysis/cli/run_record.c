@@ -29,6 +29,7 @@ void run_outcome_of(const struct run_slot *s, struct run_outcome *out)
         .has_truth = r->has_truth,
         .output_hash = r->output_hash,
         .map_count = r->map_count,
+        .events = r->events,
     };
     if (r->has_truth) {
         out->rel_l2_inputs = mxv_metric_value(&r->against_inputs, MXV_METRIC_REL_L2);
@@ -41,14 +42,16 @@ void run_outcome_of(const struct run_slot *s, struct run_outcome *out)
         out->numbers[RUN_TILES_F16 + i] = (double)r->tiles[i];
 }
 
-enum { TEXTS_MAX = 6 };
+enum { TEXTS_MAX = 7, EVENTS_SIZE = 2048 };
 
-// passed: mutants that the bound let through.
+// passed: mutants that the bound let through. events: empty where none were counted.
 static size_t collect_texts(const struct run_slot *s, const char *hash, const char *passed,
-                            struct mxv_log_text *texts)
+                            const char *events, struct mxv_log_text *texts)
 {
     size_t n = 0;
     texts[n++] = (struct mxv_log_text){"output_hash", hash};
+    if (events[0])
+        texts[n++] = (struct mxv_log_text){"events", events};
     if (s->result.diagnosis[0])
         texts[n++] = (struct mxv_log_text){"diagnosis", s->result.diagnosis};
     if (passed[0])
@@ -89,6 +92,9 @@ int run_write_record(struct run *run, const struct run_slot *s, const char *id, 
     uint64_t alive = r->gate.applicable & ~r->gate.bound;
     if (r->bound.available && alive)
         mxv_mutants_print(alive, passed, sizeof passed);
+    char events[EVENTS_SIZE] = "";
+    if (run->config->verify.events)
+        mxv_events_write(&r->events, events, sizeof events);
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)r->output_hash);
     const struct mxv_log_metrics metrics[] = {{"out.inputs", &r->against_inputs},
                                               {"out.operands", &r->against_operands}};
@@ -106,7 +112,7 @@ int run_write_record(struct run *run, const struct run_slot *s, const char *id, 
         .metrics = metrics,
         .numbers_count = collect_numbers(&outcome, numbers),
         .numbers = numbers,
-        .texts_count = collect_texts(s, hash, passed, texts),
+        .texts_count = collect_texts(s, hash, passed, events, texts),
         .texts = texts,
         .maps_count = r->map_count,
         .maps = maps,
@@ -147,6 +153,10 @@ bool run_read_record(const json_t *record, struct run_outcome *out, struct mxv_c
     if (!line || !verdict || !json_object_get(numbers, "index") ||
         !read_hash(record, &out->output_hash) || !mxv_verdict_find(verdict, &out->verdict) ||
         mxv_case_parse(line, c, NULL, 0) != MXV_OK)
+        return false;
+    const char *events =
+        json_string_value(json_object_get(json_object_get(record, "texts"), "events"));
+    if (events && !mxv_events_read(events, &out->events))
         return false;
     out->index = (uint64_t)number_in(numbers, "index");
     out->kernel = c->kernel;

@@ -66,6 +66,7 @@ void run_totals_add(struct run_totals *t, const struct run_outcome *o, const str
     add_power(&t->power[k], o);
     keep_largest(&t->bound_ratio[k], o->numbers[RUN_BOUND_RATIO]);
     mxv_coverage_add(&t->coverage, c, routes);
+    mxv_events_merge(&t->events[k], &o->events);
 }
 
 static int by_index(const void *a, const void *b)

@@ -74,7 +74,7 @@ struct mxv_probe_named {
     X(NAN_WORD, "nan", "NaN operand or accumulator: the word of the result")                       \
     X(ZERO_SIGN, "zero", "all products zero, c = -0")                                              \
     X(UNDERFLOW, "underflow", "a negative sum that truncates to zero")                             \
-    X(OVERFLOW, "overflow", "c = the largest finite value, doubled by a product")                  \
+    X(OVERFLOW, "overflow", "c the largest finite value, and the largest products added")                  \
     X(C_CUT, "c-cut", "all products zero, c with all fraction bits set")                           \
     X(SUBNORMAL_C, "subnormal-c", "all products zero, c the smallest subnormal")
 enum mxv_probe_fact {

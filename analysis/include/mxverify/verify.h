@@ -23,6 +23,7 @@
 #include <mxverify/bound.h>
 #include <mxverify/case.h>
 #include <mxverify/compare.h>
+#include <mxverify/events.h>
 #include <mxverify/gate.h>
 #include <mxverify/log.h>
 #include <mxverify/map.h>
@@ -54,6 +55,7 @@ struct mxv_verify_options {
     double psnr_peak;       // peak of PSNR; 0: 10, as published for DMA
     const char *map_folder; // maps are written here; NULL: none
     bool maps_on_pass;      // also for a case without difference
+    bool events;            // count what the data make the arithmetic do (events.h)
 };
 
 enum { MXV_VERIFY_MAPS = 6, MXV_VERIFY_TEXT = 512 };
@@ -107,6 +109,7 @@ struct mxv_verify_result {
     struct mxv_metrics against_inputs, against_operands;
     double worst_bound_ratio; // largest error of the emulation / its bound (oracle sane: <= 1)
     size_t undefined_rows;    // rows with NaN or infinity in reach: compared, not judged
+    struct mxv_events events; // of all heads, with options->events
     bool same_bits;           // no tap or output word differs from the emulation
     enum mxv_verdict bound_verdict; // pass, fail or undecided by the contract bound; skip: none
     struct mxv_bound_report bound;
