@@ -133,7 +133,7 @@ static void take_code(struct mxv_events_reader *r, enum mxv_element format, uint
         hit(r, MXV_INPUT_CODE_NEGATIVE_ZERO);
     if (x != 0 && fabsf(x) < least_normal)
         hit(r, MXV_INPUT_CODE_SUBNORMAL);
-    if (isfinite(x) && fabsf(x) == code_value(format, (uint32_t)mxv_element_max_code(format)))
+    if (isfinite(x) && fabsf(x) == code_value(format, (uint32_t)mxv_element_get(format)->max_code))
         hit(r, MXV_INPUT_CODE_LARGEST);
 }
 
@@ -175,7 +175,7 @@ static void take_codes(struct mxv_events_reader *r, const struct mxv_tap *t)
     enum mxv_element format = mxv_tap_format(r->a, t->stage, t->route);
     bool keys = t->stage == MXV_STAGE_K_CODE && format != MXV_F16 && format != MXV_BF16;
     float largest =
-        format == MXV_S8 ? 127 : code_value(format, (uint32_t)mxv_element_max_code(format));
+        format == MXV_S8 ? 127 : code_value(format, (uint32_t)mxv_element_get(format)->max_code);
     for (size_t i = 0; i < t->rows * t->cols; i++) {
         float y;
         take_code(r, format, t->words[i]);
@@ -261,7 +261,8 @@ static void take_weight(struct mxv_events_reader *r, const struct mxv_tap *t)
     const struct mxv_element_info *info = mxv_element_get(format);
     struct mxv_softmax p = softmax_of(a);
     float least_normal = ldexpf(1, 1 - info->bias);
-    float largest = words ? INFINITY : code_value(format, (uint32_t)mxv_element_max_code(format));
+    float largest =
+        words ? INFINITY : code_value(format, (uint32_t)mxv_element_get(format)->max_code);
     for (size_t i = 0; i < t->rows * t->cols; i++) {
         float x = code_value(format, t->words[i]), s = r->scores[i], m = r->max[i / t->cols];
         if (x != 0 && x < least_normal)

@@ -27,9 +27,9 @@ static const struct {
 
 static const struct {
     const char *name, *text;
-    unsigned codes, must, kernels;
+    unsigned codes, must, released, kernels;
 } tables[] = {
-#define X(id, name, codes, must, text) {name, text, codes, must, KERNELS_##id},
+#define X(id, name, codes, must, released, text) {name, text, codes, must, released, KERNELS_##id},
     MXV_EVENT_TABLES(X)
 #undef X
 };
@@ -62,6 +62,11 @@ unsigned mxv_events_codes(const struct mxv_events *e, enum mxv_event_table table
     return n;
 }
 
+static unsigned codes_needed(unsigned table, unsigned kernel)
+{
+    return kernel == MXV_KERNEL_DMA_RELEASED ? tables[table].released : tables[table].must;
+}
+
 size_t mxv_events_missing(const struct mxv_events *e, enum mxv_kernel kernel,
                           void (*take)(void *ctx, const char *what), void *ctx)
 {
@@ -77,12 +82,12 @@ size_t mxv_events_missing(const struct mxv_events *e, enum mxv_kernel kernel,
             take(ctx, what);
     }
     for (unsigned t = 0; t < MXV_TABLE_COUNT; t++) {
-        unsigned met = mxv_events_codes(e, (enum mxv_event_table)t);
-        if (!(tables[t].kernels >> kernel & 1) || met >= tables[t].must)
+        unsigned met = mxv_events_codes(e, (enum mxv_event_table)t), must = codes_needed(t, kernel);
+        if (!(tables[t].kernels >> kernel & 1) || met >= must)
             continue;
         n++;
         snprintf(what, sizeof what, "%s %s: %u met, %u needed of %u (%s)",
-                 mxv_choice_name(MXV_CHOICE_KERNEL, kernel), tables[t].name, met, tables[t].must,
+                 mxv_choice_name(MXV_CHOICE_KERNEL, kernel), tables[t].name, met, must,
                  tables[t].codes, tables[t].text);
         if (take)
             take(ctx, what);
@@ -105,7 +110,7 @@ static void add_codes(struct text *t, const struct mxv_events *e, unsigned table
     bool has = tables[table].kernels >> kernel & 1;
     if (has)
         snprintf(cell, sizeof cell, "%u/%u%s", met, tables[table].codes,
-                 met < tables[table].must ? "!" : "");
+                 met < codes_needed(table, kernel) ? "!" : "");
     else
         snprintf(cell, sizeof cell, ".");
     text_add(t, " %14s", cell);

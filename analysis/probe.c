@@ -18,6 +18,7 @@ enum { RANDOM = 1536, ROUND = 3000, ROUNDS = 12, ASK_AT_ONCE = 96, COMPARED = 12
 
 struct probing {
     const struct mxv_probe_unit *unit;
+    struct mxv_mma_model face_copy; // of rule T, so that operands are decoded as they are
     const struct mxv_mma_model *face;
     unsigned k;
     struct probe_list list;
@@ -54,11 +55,14 @@ static enum mxv_status ask(struct probing *p, size_t first)
                         l->answers + first, p->message, p->size);
 }
 
-// Largest exponent next to z; for GST that of the scales, which probe_top does not know.
+// A lower bound on the largest exponent next to z: for GST that of the scales, which probe_top does
+// not know; in both steps of HMMA-FP8 no FP8 product and no sum of them is below 2^-33.
+enum { HMMA_TOP = -33, TOP_MOST = 100000 };
+
 static int top_of(const struct probing *p, const struct mxv_mma_model *m, size_t i)
 {
-    if (m->rule == MXV_MMA_HMMA_FP8 || !probe_rule_has_zero(m->rule))
-        return PROBE_TOP_ANY;
+    if (m->rule == MXV_MMA_HMMA_FP8)
+        return HMMA_TOP;
     return m->rule == MXV_MMA_GST ? p->tops[i] - 4 : p->tops[i];
 }
 
@@ -76,14 +80,16 @@ static bool survives(const struct probing *p, const struct mxv_mma_model *m, siz
     return true;
 }
 
-enum { TOP_MOST = 100000 };
-
-static void eliminate(struct probing *p, size_t first, int least)
+// zeros: z is part of the candidates; else the rules that leave it open skip what it decides.
+static void eliminate(struct probing *p, size_t first, bool zeros)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < p->count; i++)
-        if (survives(p, &p->candidates[i], first, least, TOP_MOST))
-            p->candidates[kept++] = p->candidates[i];
+    for (size_t i = 0; i < p->count; i++) {
+        const struct mxv_mma_model *m = &p->candidates[i];
+        bool open = !zeros && m->zero_exp == PROBE_Z_NONE;
+        if (survives(p, m, first, open ? PROBE_TOP_ANY : -TOP_MOST, TOP_MOST))
+            p->candidates[kept++] = *m;
+    }
     p->count = kept;
 }
 
@@ -118,7 +124,7 @@ static enum mxv_status tell_apart(struct probing *p, bool zeros)
         enum mxv_status status = ask(p, first);
         if (status != MXV_OK)
             return status;
-        eliminate(p, first, least);
+        eliminate(p, first, zeros);
     }
     return MXV_OK;
 }
@@ -258,7 +264,7 @@ static enum mxv_status probe(struct probing *p)
 {
     enum mxv_status status = first_questions(p);
     if (status == MXV_OK) {
-        eliminate(p, 0, PROBE_TOP_ANY);
+        eliminate(p, 0, false);
         status = tell_apart(p, false);
     }
     if (status == MXV_OK)
@@ -274,15 +280,17 @@ static enum mxv_status probe(struct probing *p)
 enum mxv_status mxv_probe_unit_run(const struct mxv_probe_unit *unit, struct mxv_probe_result *out,
                                    char *message, size_t size)
 {
-    struct probing p = {.unit = unit, .face = &unit->face, .out = out, .message = message,
-                        .size = size};
+    struct probing p = {.unit = unit, .out = out, .message = message, .size = size};
     memset(out, 0, sizeof *out);
+    p.face_copy = unit->face;
+    p.face_copy.rule = MXV_MMA_T;
+    p.face = &p.face_copy;
     p.k = unit->k ? unit->k : MXV_PROBE_K;
     if (p.k < 4 || p.k > MXV_PROBE_K) {
         snprintf(message, size, "a question has 4 to %d products, not %u", MXV_PROBE_K, p.k);
         return MXV_ERR_INPUT;
     }
-    p.candidates = probe_candidates(&unit->face, &p.count);
+    p.candidates = probe_candidates(p.face, &p.count);
     if (!p.count) {
         snprintf(message, size, "no rule of docs/numerics.md has these operands, result and scales");
         return MXV_ERR_INPUT;

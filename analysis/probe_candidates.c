@@ -110,7 +110,8 @@ static void add_rows(struct space *s, const struct mxv_mma_model *face)
             continue;
         }
         m.k = MXV_PROBE_K;
-        for (m.step = 2; m.step <= 32; m.step *= 2)
+        unsigned most = m.rule == MXV_MMA_CDNA1 || m.rule == MXV_MMA_CDNA2 ? 4 : 32;
+        for (m.step = 2; m.step <= most; m.step *= 2)
             add(s, &m);
     }
 }
@@ -178,8 +179,12 @@ int probe_top(const struct mxv_mma_model *m, const struct mxv_probe_question *q)
         int exp = a[i].exp + b[i].exp;
         if (a[i].sig == 0 || b[i].sig == 0)
             continue;
-        if (m->scale != MXV_MMA_NO_SCALE)
-            exp += scale_exp(m, q->scale_a[i / m->block]) + scale_exp(m, q->scale_b[i / m->block]);
+        if (m->scale != MXV_MMA_NO_SCALE) {
+            uint8_t sa = q->scale_a[i / m->block], sb = q->scale_b[i / m->block];
+            if (m->scale == MXV_UE4M3 && (!(sa & 0x7f) || !(sb & 0x7f)))
+                continue;
+            exp += scale_exp(m, sa) + scale_exp(m, sb);
+        }
         top = exp > top ? exp : top;
     }
     return top;

@@ -22,17 +22,18 @@ enum mxv_input_event {
     MXV_INPUT_COUNT
 };
 
-// Codes met among the operands of Q and K: X(id, name, codes, must, text). `codes` is how many
-// there are to meet (finite elements; scale bytes that are not NaN).
+// Codes met among the operands of Q and K: X(id, name, codes, must, released, text). `codes` is how
+// many there are (finite elements; scale bytes that are not NaN), `must` and `released` how many
+// have to be met, the latter on dma-released: its E4M3 elements are at most 256, or 448 for a NaN.
 #define MXV_EVENT_TABLES(X)                                                                        \
-    X(E2M1, "codes.e2m1", 16, 16, "element codes of MXFP4 and NVFP4")                              \
-    X(E4M3, "codes.e4m3", 254, 254, "finite element codes of MXFP8 E4M3 and of the core zone")     \
-    X(E5M2, "codes.e5m2", 248, 248, "finite element codes of MXFP8 E5M2")                          \
-    X(INT8, "codes.int8", 255, 255, "INT8 codes -127 to 127")                                      \
-    X(E8M0, "scales.e8m0", 255, 32, "E8M0 scale bytes")                                            \
-    X(UE4M3, "scales.ue4m3", 127, 64, "E4M3 scale bytes of NVFP4")
+    X(E2M1, "codes.e2m1", 16, 16, 16, "element codes of MXFP4 and NVFP4")                          \
+    X(E4M3, "codes.e4m3", 254, 254, 243, "finite codes of MXFP8 E4M3 and of the core zone")        \
+    X(E5M2, "codes.e5m2", 248, 248, 248, "finite element codes of MXFP8 E5M2")                     \
+    X(INT8, "codes.int8", 255, 255, 0, "INT8 codes -127 to 127")                                   \
+    X(E8M0, "scales.e8m0", 255, 32, 24, "E8M0 scale bytes")                                        \
+    X(UE4M3, "scales.ue4m3", 127, 64, 64, "E4M3 scale bytes of NVFP4")
 
-#define X(id, name, codes, must, text) MXV_TABLE_##id,
+#define X(id, name, codes, must, released, text) MXV_TABLE_##id,
 enum mxv_event_table { MXV_EVENT_TABLES(X) MXV_TABLE_COUNT };
 #undef X
 

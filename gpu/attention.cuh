@@ -1,0 +1,316 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tile engine on mma.sync: docs/kernels/contract.md 4 to 6, one thread block per 128 query
+// rows and head, 8 warps of 16 rows. A kernel (flash.cu, dma.cu, tilemix.cu) is a struct that says
+// which route a key tile takes, where its operands lie, and how raw scores are scaled:
+//
+//   typedef ... params;                    with a member `call`
+//   UNIT, LOG2, ROUTES                     PV unit, argument style, copies of Q
+//   unit(route)                            MXV_UNIT_* of the scores
+//   route(p, w, j)                         0 .. ROUTES - 1
+//   used(p, route)                         whether the call has that route at all
+//   query(p, w, route), keys(p, w, route)  first element of the head's rows
+//   scale(p, w, route, j, row, s)          on accumulators after the product
+//
+// Keys and values stream through two buffers of 64 rows, filled by cp.async one step ahead: the
+// chunks of K of a tile, then its chunks of V. Which warp computes what never depends on timing;
+// sums run in the contract's order. D is d rounded up to 64, 128 or 256. With TRACE every tap of
+// the contract is stored; nothing else changes.
+#ifndef MXV_GPU_ATTENTION_CUH
+#define MXV_GPU_ATTENTION_CUH
+
+#include "softmax.cuh"
+#include "tile.cuh"
+
+enum { SCORE_TILES = MXV_GPU_TILE_N_MAX / 8, CHUNK_TILES = MXV_GPU_CHUNK / 8 };
+
+static __host__ __device__ constexpr int row_stride(int unit, int d)
+{
+    return (unit == MXV_UNIT_S8 ? d : 2 * d) + 16;
+}
+
+// Bytes of shared memory: the copies of Q, then two buffers.
+template <class K, int D> static constexpr int shared_bytes()
+{
+    int bytes = 2 * MXV_GPU_CHUNK * row_stride(MXV_UNIT_F16, D);
+    for (int r = 0; r < K::ROUTES; r++)
+        bytes += MXV_GPU_ROWS * row_stride(K::unit(r), D);
+    return bytes;
+}
+
+// Step `step` of the stream: which key tile, which part of it.
+struct part {
+    int tile, chunk;
+    bool values;
+};
+
+static __device__ __forceinline__ struct part part_of(const struct mxv_gpu_call &call,
+                                                      struct key_range tiles, int step)
+{
+    const int chunks = (call.tile_n + MXV_GPU_CHUNK - 1) / MXV_GPU_CHUNK;
+    const int n = step / (2 * chunks), rest = step % (2 * chunks);
+    return {call.descending ? tiles.end - 1 - n : tiles.begin + n, rest % chunks, rest >= chunks};
+}
+
+// Starts the copy of a step's chunk, if there is such a step, and closes the group.
+template <class K, int D>
+static __device__ __forceinline__ void fetch(const typename K::params &p, const struct place &w,
+                                             struct key_range tiles, int step, uint32_t buffers)
+{
+    const struct mxv_gpu_call &call = p.call;
+    const struct part part = part_of(call, tiles, step);
+    if (part.tile >= tiles.begin && part.tile < tiles.end) {
+        const int route = part.values ? 0 : K::route(p, w, part.tile);
+        const int unit = part.values ? MXV_UNIT_F16 : K::unit(route);
+        const int row_bytes = unit == MXV_UNIT_S8 ? call.d : 2 * call.d;
+        const int inside = part.chunk * MXV_GPU_CHUNK, key = part.tile * call.tile_n + inside;
+        const uint8_t *rows = part.values
+                                  ? (const uint8_t *)call.v +
+                                        ((size_t)w.kv_head * call.tokens_k + w.k_first) * row_bytes
+                                  : K::keys(p, w, route);
+        const int existing = max(0, min(call.tile_n - inside, w.lk - key));
+        load_rows(buffers + step % 2 * MXV_GPU_CHUNK * row_stride(MXV_UNIT_F16, D),
+                  row_stride(unit, D), existing ? rows + (size_t)key * row_bytes : rows, row_bytes,
+                  MXV_GPU_CHUNK, existing);
+    }
+    copy_commit();
+}
+
+template <class K, int D>
+static __device__ __forceinline__ void score_route(float (*s)[4], int route, uint32_t q, uint32_t k,
+                                                   int d)
+{
+    const int stride = row_stride(K::unit(route), D);
+    for (int t = 0; t < CHUNK_TILES; t++)
+        for (int e = 0; e < 4; e++)
+            s[t][e] = 0;
+    if constexpr (K::unit(K::ROUTES - 1) == MXV_UNIT_S8) {
+        if (route == K::ROUTES - 1) {
+            score_chunk_s8(s, q, k, stride, d / 32);
+            return;
+        }
+    }
+    score_chunk<K::unit(0)>(s, q, k, stride, d / 16);
+}
+
+// Contract 4: what is not visible; beyond the keys of the sequence always -inf.
+static __device__ __forceinline__ void mask_scores(const struct mxv_gpu_call &call,
+                                                   const struct place &w, int j, int row,
+                                                   float (&s)[SCORE_TILES][4])
+{
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        const struct key_range seen = visible_keys(call, w, row + 8 * h);
+#pragma unroll
+        for (int t = 0; t < SCORE_TILES; t++)
+#pragma unroll
+            for (int e = 0; e < 2; e++) {
+                const int key = j * call.tile_n + t * 8 + threadIdx.x % 4 * 2 + e;
+                if (key >= w.lk)
+                    s[t][2 * h + e] = -INFINITY;
+                else if (key < seen.begin || key >= seen.end)
+                    s[t][2 * h + e] = call.finite ? MXV_MASKED_SCORE : -INFINITY;
+            }
+    }
+}
+
+static __device__ __forceinline__ size_t trace_slot(const struct mxv_gpu_call &call,
+                                                    const struct place &w, int j)
+{
+    const struct mxv_gpu_trace &trace = call.trace;
+    return ((size_t)w.head * trace.query_tiles + w.tile_index) * trace.key_tiles + j;
+}
+
+// Accumulator-shaped taps: columns of `words` of the rows of this thread.
+template <int TILES>
+static __device__ void trace_matrix(const struct mxv_gpu_call &call, const struct place &w, int j,
+                                    int row, int cols, uint32_t *words, const float (&x)[TILES][4])
+{
+    for (int h = 0; h < 2; h++)
+        for (int t = 0; t < TILES; t++)
+            for (int e = 0; e < 2; e++) {
+                const int r = row + 8 * h, column = t * 8 + threadIdx.x % 4 * 2 + e;
+                if (r < w.end && column < cols)
+                    words[(trace_slot(call, w, j) * call.tile_m + r - w.tile_begin) * cols +
+                          column] = __float_as_uint(x[t][2 * h + e]);
+            }
+}
+
+static __device__ void trace_weights(const struct mxv_gpu_call &call, const struct place &w, int j,
+                                     int row, const uint32_t (&p)[SCORE_TILES][2])
+{
+    for (int h = 0; h < 2; h++)
+        for (int t = 0; t < SCORE_TILES; t++)
+            for (int e = 0; e < 2; e++) {
+                const int r = row + 8 * h, column = t * 8 + threadIdx.x % 4 * 2 + e;
+                if (r < w.end && column < call.tile_n)
+                    call.trace.weight[(trace_slot(call, w, j) * call.tile_m + r - w.tile_begin) *
+                                          call.tile_n +
+                                      column] = p[t][h] >> (16 * e) & 0xffff;
+            }
+}
+
+static __device__ void trace_rows(const struct mxv_gpu_call &call, const struct place &w, int j,
+                                  int row, const struct softmax_rows &rows)
+{
+    for (int h = 0; h < 2; h++) {
+        const float total = softmax_total(rows.l[h]);
+        const size_t at = trace_slot(call, w, j) * call.tile_m + row + 8 * h - w.tile_begin;
+        if (row + 8 * h < w.end && threadIdx.x % 4 == 0) {
+            call.trace.max[at] = __float_as_uint(rows.m[h]);
+            call.trace.sum[at] = __float_as_uint(total);
+        }
+    }
+}
+
+static __device__ __forceinline__ void store_pair(const struct mxv_gpu_call &call, size_t at,
+                                                  float x, float y)
+{
+    if (call.out_type == MXV_GPU_F32)
+        *(float2 *)((float *)call.out + at) = make_float2(x, y);
+    else
+        *(uint32_t *)((uint16_t *)call.out + at) = call.out_type == MXV_GPU_F16
+                                                       ? pack_pair<MXV_UNIT_F16>(x, y)
+                                                       : pack_pair<MXV_UNIT_BF16>(x, y);
+}
+
+// Contract 6.
+template <bool LOG2, int D>
+static __device__ __forceinline__ void
+finish(const struct mxv_gpu_call &call, const struct place &w, int row,
+       const struct softmax_rows &rows, const float (&o)[D / 8][4])
+{
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        const float total = softmax_total(rows.l[h]);
+        const float g = reciprocal_approx(total);
+        const size_t token = (size_t)w.head * call.tokens_q + w.q_first + row + 8 * h;
+        if (row + 8 * h >= w.end)
+            continue;
+#pragma unroll
+        for (int t = 0; t < D / 8; t++) {
+            const int channel = t * 8 + threadIdx.x % 4 * 2;
+            const float empty = call.empty_nan ? __uint_as_float(0x7fffffffu) : 0.0f;
+            const float x = total == 0 ? empty : __fmul_rn(o[t][2 * h], g);
+            const float y = total == 0 ? empty : __fmul_rn(o[t][2 * h + 1], g);
+            if (channel < call.d)
+                store_pair(call, token * call.d + channel, x, y);
+        }
+        if (call.lse && threadIdx.x % 4 == 0)
+            call.lse[token] = softmax_lse<LOG2>(call, rows.m[h], total);
+    }
+}
+
+template <class K, int D, bool TRACE>
+static __global__ void __launch_bounds__(MXV_GPU_THREADS, 1)
+    attention(const __grid_constant__ typename K::params p)
+{
+    extern __shared__ __align__(128) uint8_t shared[];
+    const struct mxv_gpu_call &call = p.call;
+    const struct place w = place_of(call);
+    const struct key_range tiles = processed_tiles(call, w);
+    const int row = w.first + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+    const bool active = w.first + threadIdx.x / 32 * 16 < w.end; // the same for a whole warp
+    uint32_t q[K::ROUTES], end = shared_address(shared);
+    for (int r = 0; r < K::ROUTES; r++) {
+        const int stride = row_stride(K::unit(r), D);
+        const int row_bytes = K::unit(r) == MXV_UNIT_S8 ? call.d : 2 * call.d;
+        if (K::used(p, r))
+            load_rows(end, stride, K::query(p, w, r) + (size_t)w.first * row_bytes, row_bytes,
+                      MXV_GPU_ROWS, w.end - w.first);
+        q[r] = end + threadIdx.x / 32 * 16 * stride;
+        end += MXV_GPU_ROWS * stride;
+    }
+    struct softmax_rows rows;
+    float o[D / 8][4] = {};
+    int step = 0;
+    softmax_start(call, rows);
+    fetch<K, D>(p, w, tiles, 0, end);
+    for (int n = 0; n < tiles.end - tiles.begin; n++) {
+        const int j = call.descending ? tiles.end - 1 - n : tiles.begin + n;
+        const int route = K::route(p, w, j);
+        float s[SCORE_TILES][4];
+        uint32_t weights[SCORE_TILES][2];
+#pragma unroll
+        for (int chunk = 0; chunk < SCORE_TILES / CHUNK_TILES; chunk++)
+            if (chunk * MXV_GPU_CHUNK < call.tile_n) {
+                fetch<K, D>(p, w, tiles, step + 1, end);
+                copy_wait_but_one();
+                __syncthreads();
+                const uint32_t keys = end + step % 2 * MXV_GPU_CHUNK * row_stride(MXV_UNIT_F16, D);
+                if (active)
+                    score_route<K, D>(s + chunk * CHUNK_TILES, route, q[route], keys, call.d);
+                __syncthreads();
+                step++;
+            }
+        if (active) {
+            K::scale(p, w, route, j, row, s);
+            mask_scores(call, w, j, row, s);
+            if (TRACE)
+                trace_matrix(call, w, j, row, call.tile_n, call.trace.score, s);
+            float alpha[2];
+            alpha[0] = softmax_row<K::LOG2>(call, 0, rows, s);
+            alpha[1] = softmax_row<K::LOG2>(call, 1, rows, s);
+#pragma unroll
+            for (int t = 0; t < SCORE_TILES; t++)
+#pragma unroll
+                for (int h = 0; h < 2; h++)
+                    weights[t][h] = pack_pair<K::UNIT>(s[t][2 * h], s[t][2 * h + 1]);
+#pragma unroll
+            for (int t = 0; t < D / 8; t++)
+#pragma unroll
+                for (int e = 0; e < 4; e++)
+                    o[t][e] = __fmul_rn(o[t][e], alpha[e / 2]);
+            if (TRACE) {
+                trace_rows(call, w, j, row, rows);
+                trace_weights(call, w, j, row, weights);
+            }
+        }
+#pragma unroll
+        for (int chunk = 0; chunk < SCORE_TILES / CHUNK_TILES; chunk++)
+            if (chunk * MXV_GPU_CHUNK < call.tile_n) {
+                fetch<K, D>(p, w, tiles, step + 1, end);
+                copy_wait_but_one();
+                __syncthreads();
+                const uint32_t values =
+                    end + step % 2 * MXV_GPU_CHUNK * row_stride(MXV_UNIT_F16, D);
+                if (active)
+                    value_chunk<K::UNIT, D>(o, weights + chunk * CHUNK_TILES, values,
+                                            row_stride(MXV_UNIT_F16, D),
+                                            call.tile_n - chunk * MXV_GPU_CHUNK, call.d);
+                __syncthreads();
+                step++;
+            }
+        if (TRACE && active)
+            trace_matrix(call, w, j, row, call.d, call.trace.acc, o);
+    }
+    if (active)
+        finish<K::LOG2, D>(call, w, row, rows, o);
+}
+
+// One launch; a cudaError_t.
+template <class K, int D, bool TRACE> static int launch_as(const typename K::params &p)
+{
+    constexpr int bytes = shared_bytes<K, D>();
+    cudaError_t error = cudaFuncSetAttribute(attention<K, D, TRACE>,
+                                             cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    if (error != cudaSuccess)
+        return (int)error;
+    const dim3 grid((unsigned)p.call.block_count, (unsigned)p.call.heads_q);
+    attention<K, D, TRACE><<<grid, MXV_GPU_THREADS, bytes>>>(p);
+    return (int)cudaGetLastError();
+}
+
+template <class K> static int launch(const typename K::params &p, bool trace)
+{
+    if (p.call.block_count == 0)
+        return (int)cudaSuccess;
+    if (p.call.d <= 64)
+        return trace ? launch_as<K, 64, true>(p) : launch_as<K, 64, false>(p);
+    if (p.call.d <= 128)
+        return trace ? launch_as<K, 128, true>(p) : launch_as<K, 128, false>(p);
+    return trace ? launch_as<K, 256, true>(p) : launch_as<K, 256, false>(p);
+}
+
+#endif

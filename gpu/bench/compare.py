@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The mxverify authors
+# SPDX-License-Identifier: Apache-2.0
+"""Times PyTorch's cuDNN and flash scaled-dot-product attention on the shapes of cuda_bench.
+
+usage: compare.py [cuda_bench]   runs that program as well, when given
+Events around each call, 3 warm-up calls, median of 15, two input sets in turn, float16, batch 1,
+32 heads, d = 128. TFLOP/s counts as cuda_bench does.
+"""
+import statistics
+import subprocess
+import sys
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention as attention
+
+HEADS, D = 32, 128
+
+
+def median_ms(call):
+    for i in range(3):
+        call(i % 2)
+    times = []
+    for i in range(15):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        call(i % 2)
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end))
+    return statistics.median(times)
+
+
+def main():
+    print(f"PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, "
+          f"{torch.cuda.get_device_name()}")
+    for n in (8192, 16384):
+        sets = [[torch.randn(1, HEADS, n, D, device="cuda", dtype=torch.float16)
+                 for _ in range(3)] for _ in range(2)]
+        for causal in (False, True):
+            for name, backend in (("cuDNN", SDPBackend.CUDNN_ATTENTION),
+                                  ("flash", SDPBackend.FLASH_ATTENTION)):
+                with sdpa_kernel(backend):
+                    ms = median_ms(lambda i: attention(*sets[i], is_causal=causal))
+                flop = 4 * HEADS * D * n * n * (0.5 if causal else 1)
+                print(f"PyTorch {name:14} {n:6} tokens {'causal' if causal else 'full':6} "
+                      f"{ms:9.3f} ms {flop / ms * 1e-9:7.1f} TFLOP/s")
+    if len(sys.argv) > 1:
+        sys.stdout.flush()
+        subprocess.run([sys.argv[1]], check=True)
+
+
+if __name__ == "__main__":
+    main()

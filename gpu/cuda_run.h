@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// One attention call on the device: from the description that the emulations take to output words,
+// and to the words of every tap when asked.
+//
+// Errors: -1 with one line in `message`: an option that these kernels do not offer, lack of memory,
+// or a CUDA error with its call. Threads: one call at a time (the caller serialises).
+#ifndef MXV_CUDA_RUN_H
+#define MXV_CUDA_RUN_H
+
+#include <mxverify/attention.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Results; words as an emulation writes them, but for the payload of a NaN.
+struct mxv_cuda_result {
+    uint32_t *out;                                    // [heads_q][tokens of all sequences][d]
+    uint32_t *lse;                                    // [heads_q][tokens]; NULL for lse=none
+    size_t key_tiles;                                 // slots of a query tile in tile taps
+    uint32_t *taps[MXV_STAGE_COUNT][MXV_ROUTE_COUNT]; // NULL: not recorded
+};
+
+// Whether the kernels here offer the call: what mxv_attention_check accepts on arch sm_90 or sm_80,
+// without v=e4m3, plan=zones, exp=cr, key tiles over 128 keys, faults, and dma-released.
+int mxv_cuda_supports(const struct mxv_attention *a, char *message, size_t size);
+
+// Runs the call. `taps` runs the tracing kernels and fetches all taps. *out must be zero or hold an
+// earlier result; the caller frees it with mxv_cuda_result_free, after an error too.
+int mxv_cuda_run(const struct mxv_attention *a, bool taps, struct mxv_cuda_result *out,
+                 char *message, size_t size);
+void mxv_cuda_result_free(struct mxv_cuda_result *r);
+
+// The device's words of the tap that an emulation emitted; NULL: not recorded.
+const uint32_t *mxv_cuda_tap(const struct mxv_cuda_result *r, const struct mxv_attention *a,
+                             const struct mxv_tap *tap);
+
+// Element format of a tap's words; MXV_U8 stands for words without NaN.
+enum mxv_element mxv_cuda_tap_format(const struct mxv_attention *a, const struct mxv_tap *tap);
+// Sends all recorded taps of a head in the order of the contract, NaNs canonical. -1: out of
+// memory.
+int mxv_cuda_send_taps(const struct mxv_cuda_result *r, const struct mxv_attention *a,
+                       size_t sequence, size_t head, const struct mxv_tap_sink *sink);
+
+// Device 0 in words: name, compute capability, driver and runtime version. -1: no device, why.
+int mxv_cuda_device(char *text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

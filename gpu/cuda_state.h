@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is on the device during a run, and the operand steps. After a failure every function does
+// nothing more; the first message stays.
+#ifndef MXV_CUDA_STATE_H
+#define MXV_CUDA_STATE_H
+
+#include "cuda_memory.h"
+#include "operands.h"
+
+struct side {
+    struct mxv_gpu_rows rows;
+    bool key;
+};
+
+struct state {
+    struct cuda_run run;
+    const struct mxv_attention *a;
+    struct mxv_cuda_result *result;
+    bool taps;
+    struct side q, k, v;
+    struct mxv_gpu_call call;
+    int32_t query_tiles;
+};
+
+// Takes note of the cudaError_t of a launch.
+void cuda_launched(struct state *s, int error, const char *what);
+size_t cuda_row_count(const struct side *side);
+size_t cuda_element_count(const struct side *side);
+// Fetches a tap's words when taps are wanted. bytes as for cuda_fetch_words.
+void cuda_keep(struct state *s, enum mxv_stage stage, enum mxv_route route, const void *device,
+               size_t n, unsigned bytes);
+// 16-bit operands of a side; its tap.
+const void *cuda_cast_side(struct state *s, struct side *side, enum mxv_stage tap);
+// The means of K become part of how its rows are read.
+void cuda_smooth(struct state *s, struct side *k);
+// The same for second-level scales (dma).
+void cuda_second_level(struct state *s);
+// Block codes and scales of one side and route; returns their bf16 values.
+const void *cuda_quantise(struct state *s, struct side *side, enum mxv_route route);
+// tilemix: V, INT8 scales, codes, and what a cache of codes returns.
+const void *cuda_tilemix_values(struct state *s);
+const float *cuda_granular_scales(struct state *s, struct side *side, enum mxv_granularity g,
+                                  size_t tile);
+const int8_t *cuda_int8_codes(struct state *s, struct side *side, const float *scale,
+                              enum mxv_stage scale_tap, enum mxv_stage code_tap);
+const void *cuda_cached(struct state *s, struct side *side, const float *scale, const int8_t *codes,
+                        enum mxv_stage tap);
+
+#endif

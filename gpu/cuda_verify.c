@@ -1,0 +1,266 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuda_verify: runs the cases of a tier on the device and in the emulation and counts differing
+// words; writes what the device computed as recorded results. docs/gpu.md is the manual.
+//
+// Exit status: 0 no differing word, 1 some, 3 usage or no device, 77 nothing ran.
+#include "verify_case.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <mxverify/tiers.h>
+
+struct settings {
+    struct mxv_tier_options tier;
+    struct verify_options verify;
+    size_t first;
+    bool adapt;         // replace what the kernels do not offer instead of skipping
+    double budget;      // seconds after which no case is started; 0: none
+    const char *folder; // for recorded results; NULL: none
+};
+
+struct totals {
+    uint64_t ran, skipped, bad, words, taps, differing, trace_differing;
+    uint64_t cases[MXV_KERNEL_COUNT], tiles[MXV_KERNEL_COUNT][MXV_ROUTE_COUNT];
+    double device_seconds, emulation_seconds;
+};
+
+static const char usage[] =
+    "usage: cuda_verify [--kernel K] [--cases TIER] [--count N] [--seed HEX] [--first I]\n"
+    "                   [--taps] [--adapt] [--tiles N] [--fault NAME] [--budget S] [--out DIR]\n"
+    "  --kernel K    flash, dma, tilemix or all          --cases TIER  smoke, quick, fuzz, a file\n"
+    "  --taps        compare every tap, not only out and lse\n"
+    "  --adapt       set arch=sm_90 and replace options the kernels lack, instead of skipping\n"
+    "  --tiles N     emulate N query tiles of each head only (large cases)\n"
+    "  --fault NAME  switch a defect on in the emulation, to see the report\n"
+    "  --budget S    start no case after S seconds       --out DIR     write recorded.txt there\n";
+
+static bool read_options(int argc, char **argv, struct settings *s)
+{
+    static const struct option options[] = {
+        {"kernel", 1, 0, 'k'}, {"cases", 1, 0, 'c'}, {"count", 1, 0, 'n'},  {"seed", 1, 0, 's'},
+        {"first", 1, 0, 'f'},  {"taps", 0, 0, 't'},  {"adapt", 0, 0, 'a'},  {"tiles", 1, 0, 'T'},
+        {"fault", 1, 0, 'F'},  {"out", 1, 0, 'o'},   {"budget", 1, 0, 'b'}, {0}};
+    enum mxv_fault fault;
+    int o;
+    *s = (struct settings){.tier = {.tier = "smoke", .kernel = "all", .seed = 1}};
+    while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        switch (o) {
+        case 'k':
+            s->tier.kernel = optarg;
+            break;
+        case 'c':
+            s->tier.tier = optarg;
+            break;
+        case 'n':
+            s->tier.count = strtoull(optarg, NULL, 10);
+            break;
+        case 's':
+            s->tier.seed = strtoull(optarg, NULL, 16);
+            break;
+        case 'f':
+            s->first = strtoull(optarg, NULL, 10);
+            break;
+        case 't':
+            s->verify.taps = true;
+            break;
+        case 'a':
+            s->adapt = true;
+            break;
+        case 'T':
+            s->verify.tiles = strtoull(optarg, NULL, 10);
+            break;
+        case 'b':
+            s->budget = strtod(optarg, NULL);
+            break;
+        case 'o':
+            s->folder = optarg;
+            break;
+        case 'F':
+            if (!mxv_fault_find(optarg, &fault))
+                return false;
+            s->verify.faults |= UINT64_C(1) << fault;
+            break;
+        default:
+            return false;
+        }
+    }
+    return optind == argc;
+}
+
+// What the kernels here do not offer becomes the nearest that they do.
+static void adapt_case(struct mxv_case *c)
+{
+    c->arch = MXV_ARCH_SM_90;
+    if (c->v == MXV_E4M3)
+        c->v = MXV_F16;
+    if (c->exp == MXV_EXP_CR)
+        c->exp = MXV_EXP_HW;
+    if (c->tile.n > 128)
+        c->tile.n = 128;
+    if (c->kernel == MXV_KERNEL_DMA && c->plan == MXV_PLAN_ZONES) {
+        struct mxv_case plain;
+        mxv_case_defaults(MXV_KERNEL_DMA, &plain);
+        c->plan = MXV_PLAN_DIAG;
+        c->core_share = plain.core_share;
+        c->buffer_share = plain.buffer_share;
+        c->diag = 2;
+    }
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void add_outcome(struct totals *t, enum mxv_kernel kernel, const struct verify_outcome *o)
+{
+    const bool bad = o->differing || o->trace_differing;
+    t->ran += o->ran;
+    t->skipped += !o->ran;
+    t->bad += bad;
+    t->words += o->words;
+    t->taps += o->taps;
+    t->differing += o->differing;
+    t->trace_differing += o->trace_differing;
+    t->device_seconds += o->device_seconds;
+    t->emulation_seconds += o->emulation_seconds;
+    t->cases[kernel] += o->ran;
+    for (unsigned r = 0; r < MXV_ROUTE_COUNT; r++)
+        t->tiles[kernel][r] += o->tile_count[r];
+}
+
+static void report(const struct mxv_case *c, const struct verify_outcome *o)
+{
+    char line[MXV_CASE_LINE_SIZE];
+    mxv_case_print(c, line, sizeof line);
+    if (!o->ran)
+        printf("skip  %s\n      %s\n", line, o->message);
+    else if (o->differing || o->trace_differing)
+        printf("FAIL  %s\n      %" PRIu64 " differing words, %" PRIu64
+               " between tracing and production kernel; first: %s\n",
+               line, o->differing, o->trace_differing, o->first);
+    fflush(stdout);
+}
+
+static void run_case(const struct settings *s, const struct mxv_tier *tier, size_t i,
+                     struct totals *totals, char **record)
+{
+    struct verify_outcome o;
+    struct mxv_case c;
+    mxv_tier_case(tier, i, &c);
+    if (s->adapt)
+        adapt_case(&c);
+    verify_case(&c, &s->verify, &o);
+#pragma omp critical(report)
+    {
+        add_outcome(totals, c.kernel, &o);
+        report(&c, &o);
+    }
+    if (o.ran)
+        *record = mxv_recorded_print(&o.record);
+    mxv_recorded_free(&o.record);
+}
+
+static void run_cases(const struct settings *s, const struct mxv_tier *tier, size_t end,
+                      struct totals *totals, char **records)
+{
+    const double start = seconds();
+#pragma omp parallel
+#pragma omp single
+    for (size_t i = s->first; i < end; i++)
+#pragma omp task firstprivate(i)
+        if (s->budget <= 0 || seconds() - start < s->budget)
+            run_case(s, tier, i, totals, &records[i - s->first]);
+}
+
+static int write_records(const struct settings *s, char **records, size_t n)
+{
+    char path[4096];
+    if (!s->folder)
+        return 0;
+    snprintf(path, sizeof path, "%s/recorded.txt", s->folder);
+    FILE *f = fopen(path, "w");
+    for (size_t i = 0; f && i < n; i++)
+        if (records[i])
+            fprintf(f, "%s\n", records[i]);
+    if (!f || fclose(f)) {
+        perror(path);
+        return -1;
+    }
+    return 0;
+}
+
+static void print_totals(const struct totals *t, double wall)
+{
+    printf("cases %" PRIu64 ", skipped %" PRIu64 ", with a difference %" PRIu64 "\n", t->ran,
+           t->skipped, t->bad);
+    for (unsigned k = 0; k < MXV_KERNEL_COUNT; k++) {
+        if (!t->cases[k])
+            continue;
+        printf("  %-8s %" PRIu64 " cases; score tiles", mxv_choice_name(MXV_CHOICE_KERNEL, k),
+               t->cases[k]);
+        for (unsigned r = 0; r < MXV_ROUTE_COUNT; r++)
+            if (t->tiles[k][r])
+                printf(" %s %" PRIu64, mxv_choice_name(MXV_CHOICE_ROUTE, r), t->tiles[k][r]);
+        printf("\n");
+    }
+    printf("taps %" PRIu64 ", words %" PRIu64 ", differing words %" PRIu64
+           ", between tracing and production kernels %" PRIu64 "\n",
+           t->taps, t->words, t->differing, t->trace_differing);
+    printf("device part %.1f s, emulation %.1f core s, wall %.1f s\n", t->device_seconds,
+           t->emulation_seconds, wall);
+}
+
+int main(int argc, char **argv)
+{
+    struct settings s;
+    struct totals totals = {0};
+    struct mxv_tier *tier;
+    char text[512];
+    if (!read_options(argc, argv, &s)) {
+        fputs(usage, stderr);
+        return 3;
+    }
+    if (mxv_cuda_device(text, sizeof text)) {
+        fprintf(stderr, "cuda_verify: %s\n", text);
+        return 3;
+    }
+    const size_t count = s.tier.count;
+    s.tier.count = count ? s.first + count : 0;
+    if (mxv_tier_open(&s.tier, &tier, text, sizeof text) != MXV_OK) {
+        fprintf(stderr, "cuda_verify: %s\n", text);
+        return 3;
+    }
+    const double start = seconds();
+    size_t end = mxv_tier_count(tier);
+    if (count && end > s.first + count)
+        end = s.first + count;
+    if (end == SIZE_MAX) {
+        fprintf(stderr, "cuda_verify: this tier has no end; give --count\n");
+        return 3;
+    }
+    const size_t n = end > s.first ? end - s.first : 0;
+    char **records = calloc(n + 1, sizeof *records);
+    mxv_cuda_device(text, sizeof text);
+    printf("device: %s\n", text);
+    if (records)
+        run_cases(&s, tier, end, &totals, records);
+    print_totals(&totals, seconds() - start);
+    const int status = records ? write_records(&s, records, n) : -1;
+    for (size_t i = 0; records && i < n; i++)
+        free(records[i]);
+    free(records);
+    mxv_tier_close(tier);
+    if (status)
+        return 3;
+    return totals.bad ? 1 : totals.ran ? 0 : 77;
+}
