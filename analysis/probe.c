@@ -48,7 +48,8 @@ static enum mxv_status ask(struct probing *p, size_t first)
         return no_memory(p);
     p->tops = tops;
     for (size_t i = first; i < l->count; i++)
-        tops[i] = p->face->result == MXV_MMA_S32 ? PROBE_TOP_ANY : probe_top(p->face, &l->questions[i]);
+        tops[i] =
+            p->face->result == MXV_MMA_S32 ? PROBE_TOP_ANY : probe_top(p->face, &l->questions[i]);
     if (!p->unit->ask || first == l->count)
         return MXV_OK;
     return p->unit->ask(p->unit->ctx, p->face, l->questions + first, l->count - first,
@@ -292,7 +293,8 @@ enum mxv_status mxv_probe_unit_run(const struct mxv_probe_unit *unit, struct mxv
     }
     p.candidates = probe_candidates(p.face, &p.count);
     if (!p.count) {
-        snprintf(message, size, "no rule of docs/numerics.md has these operands, result and scales");
+        snprintf(message, size,
+                 "no rule of docs/numerics.md has these operands, result and scales");
         return MXV_ERR_INPUT;
     }
     out->candidates = p.count;

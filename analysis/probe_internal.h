@@ -21,8 +21,8 @@ struct probe_list {
 };
 
 // Room for one more question, zeroed and with scales 1; NULL when memory is short.
-struct mxv_probe_question *probe_list_add(struct probe_list *list,
-                                          const struct mxv_mma_model *face, unsigned k);
+struct mxv_probe_question *probe_list_add(struct probe_list *list, const struct mxv_mma_model *face,
+                                          unsigned k);
 void probe_list_free(struct probe_list *list);
 
 // Directed questions (probe_questions.c). The first MXV_PROBE_FACT_COUNT are the facts, but for

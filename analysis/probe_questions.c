@@ -167,9 +167,10 @@ static bool fact(struct builder *b, enum mxv_probe_fact f)
     case MXV_PROBE_UNDERFLOW:
         if (b->face->scale == MXV_E8M0)
             scale(b, 0, -150);
-        product(b, 0, -1, b->face->result == MXV_MMA_F16     ? -26
-                          : b->face->scale == MXV_MMA_NO_SCALE ? -150
-                                                               : 0);
+        product(b, 0, -1,
+                b->face->result == MXV_MMA_F16       ? -26
+                : b->face->scale == MXV_MMA_NO_SCALE ? -150
+                                                     : 0);
         break;
     case MXV_PROBE_OVERFLOW:
         accumulator_word(b, 0x7f7fffff, 0x7bff);

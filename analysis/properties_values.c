@@ -112,8 +112,7 @@ static void check_sum(void *ctx, const struct mxv_attention *a, struct place_of 
     struct check *c = ctx;
     size_t first, end, n = visible(a, p, &first, &end);
     if (n)
-        tally_error(c->t, p, 0, c->sums[row_index(a, p)], 1,
-                    output_tolerance(a, n));
+        tally_error(c->t, p, 0, c->sums[row_index(a, p)], 1, output_tolerance(a, n));
 }
 
 static int run_identity(struct check *c, struct mxv_case_data *data)

@@ -35,7 +35,8 @@ struct run_config {
     struct mxv_verify_options verify;
     enum maps_wanted maps;
     bool explain; // the terms behind the worst element of each case that is printed
-    bool with_real, quiet, print_hash, require_coverage, print_coverage, require_events, print_events, no_log;
+    bool with_real, quiet, print_hash, require_coverage, print_coverage, require_events,
+        print_events, no_log;
     const char *real_dir;
     unsigned workers; // processes; 0: cases are verified in this process
     double timeout;   // seconds a case may take in a worker, 0: no limit

@@ -74,9 +74,9 @@ static int open_case(const struct table *t, const struct table_row *row, const c
 {
     char line[2048], message[MXV_VERIFY_TEXT];
     struct mxv_case c;
-    snprintf(line, sizeof line, "%s out=f32 mask=causal input=%s/layer%02u qtok=0:%ld ktok=0:%ld%s%s",
-             row->fields, t->folder, layer, t->tokens, t->tokens, faults ? " fault=" : "",
-             faults ? faults : "");
+    snprintf(line, sizeof line,
+             "%s out=f32 mask=causal input=%s/layer%02u qtok=0:%ld ktok=0:%ld%s%s", row->fields,
+             t->folder, layer, t->tokens, t->tokens, faults ? " fault=" : "", faults ? faults : "");
     if (mxv_case_parse(line, &c, message, sizeof message) != MXV_OK ||
         mxv_case_build(&c, data, message, sizeof message) != MXV_OK)
         return cli_usage("table: %s: %s", line, message);

@@ -115,8 +115,7 @@ static int unsteady(const struct mxv_attention *a, size_t sequence, size_t head,
 static void test_unsteady_runs_are_seen(void **state)
 {
     (void)state;
-    const struct mxv_property_options o = {
-        .kernel = MXV_KERNEL_FLASH, .seed = 1, .head = unsteady};
+    const struct mxv_property_options o = {.kernel = MXV_KERNEL_FLASH, .seed = 1, .head = unsteady};
     assert_int_equal(check(MXV_PROPERTY_DETERMINISM, &o).outcome, MXV_PROPERTY_VIOLATED);
     assert_int_equal(check(MXV_PROPERTY_DETERMINISM, &o).beyond, 2); // a word of each variant
 }

@@ -116,8 +116,8 @@ void mxv_bound_softmax(const struct mxv_bound_row *row, const double *scores, do
 // the kernel's scores, NULL: they are the scores. Returns the largest relative error of a weight
 // before it is rounded; +Inf, and infinite terms, when memory is short.
 double mxv_bound_weights(const struct mxv_bound_contract *c, const struct mxv_bound_row *row,
-                       const double *scores, const double *slack, const double *weights,
-                       const double *centre, struct mxv_bound_terms *terms);
+                         const double *scores, const double *slack, const double *weights,
+                         const double *centre, struct mxv_bound_terms *terms);
 
 // What the PV product adds, per channel.
 struct mxv_bound_product {

@@ -27,11 +27,11 @@ extern "C" {
 #endif
 
 enum {
-    MXV_PROBE_K = 64,             // products of a question at most
-    MXV_PROBE_SCALES = 4,         // scales of a question at most
-    MXV_PROBE_ZERO_LEAST = -400,  // z of the candidates
+    MXV_PROBE_K = 64,            // products of a question at most
+    MXV_PROBE_SCALES = 4,        // scales of a question at most
+    MXV_PROBE_ZERO_LEAST = -400, // z of the candidates
     MXV_PROBE_ZERO_MOST = -15,
-    MXV_PROBE_NAMED = 48,         // models named at most; the others are counted
+    MXV_PROBE_NAMED = 48, // models named at most; the others are counted
     MXV_PROBE_RULES = MXV_MMA_CDNA1 + 1
 };
 
@@ -74,7 +74,7 @@ struct mxv_probe_named {
     X(NAN_WORD, "nan", "NaN operand or accumulator: the word of the result")                       \
     X(ZERO_SIGN, "zero", "all products zero, c = -0")                                              \
     X(UNDERFLOW, "underflow", "a negative sum that truncates to zero")                             \
-    X(OVERFLOW, "overflow", "c the largest finite value, and the largest products added")                  \
+    X(OVERFLOW, "overflow", "c the largest finite value, and the largest products added")          \
     X(C_CUT, "c-cut", "all products zero, c with all fraction bits set")                           \
     X(SUBNORMAL_C, "subnormal-c", "all products zero, c the smallest subnormal")
 enum mxv_probe_fact {
@@ -85,15 +85,15 @@ enum mxv_probe_fact {
 };
 
 struct mxv_probe_result {
-    size_t questions;       // answered
-    size_t candidates;      // tried
-    size_t remaining;       // give every answer
-    unsigned rules;         // bit set of enum mxv_mma_rule among these
+    size_t questions;           // answered
+    size_t candidates;          // tried
+    size_t remaining;           // give every answer
+    unsigned rules;             // bit set of enum mxv_mma_rule among these
     struct mxv_mma_model model; // one of them; name, arch and note are NULL
     struct mxv_probe_range step, frac_bits, keep_bits, zero_exp, k, saturate;
     uint32_t facts[MXV_PROBE_FACT_COUNT];
-    bool has_fact[MXV_PROBE_FACT_COUNT]; // recorded answers hold none of them
-    size_t named_count, known; // rows of the face
+    bool has_fact[MXV_PROBE_FACT_COUNT];           // recorded answers hold none of them
+    size_t named_count, known;                     // rows of the face
     struct mxv_probe_named named[MXV_PROBE_NAMED]; // by answers missed, then in list order
 };
 
@@ -102,8 +102,8 @@ const char *mxv_probe_fact_text(unsigned fact);
 
 // MXV_OK also when no candidate remains (remaining = 0). MXV_ERR_INPUT: a face without a rule;
 // errors of ask.
-enum mxv_status mxv_probe_unit_run(const struct mxv_probe_unit *unit,
-                                   struct mxv_probe_result *out, char *message, size_t size);
+enum mxv_status mxv_probe_unit_run(const struct mxv_probe_unit *unit, struct mxv_probe_result *out,
+                                   char *message, size_t size);
 
 // A unit that is a model of this project: pass the model as ctx.
 enum mxv_status mxv_probe_ask_model(void *ctx, const struct mxv_mma_model *face,
@@ -153,13 +153,13 @@ enum mxv_probe_policy {
 
 struct mxv_probe_quantiser {
     size_t questions, candidates, remaining;
-    size_t missed;                       // questions the nearest candidate misses
-    struct mxv_block_policy policy;      // a remaining, or the nearest, candidate
+    size_t missed;                           // questions the nearest candidate misses
+    struct mxv_block_policy policy;          // a remaining, or the nearest, candidate
     uint64_t values[MXV_PROBE_POLICY_COUNT]; // bit sets of the values that remain
 };
 
-const char *mxv_probe_policy_name(unsigned policy);                      // NULL beyond the last one
-const char *mxv_probe_policy_value(unsigned policy, unsigned value);     // NULL beyond the last one
+const char *mxv_probe_policy_name(unsigned policy);                  // NULL beyond the last one
+const char *mxv_probe_policy_value(unsigned policy, unsigned value); // NULL beyond the last one
 
 // ask: scale and codes ([count][size of the block]) of `count` blocks x ([count][size]).
 enum mxv_status mxv_probe_quantiser_run(

@@ -3,7 +3,8 @@
 //
 // The named choices of the formats layer: one enum a choice, with its names, expanded from
 // policies.def. Enumerator 0 is the default, so that a zero-initialised parameter structure holds
-// the defaults throughout. Nothing here is computed; tests/unit/test_element_policy.c checks the tables.
+// the defaults throughout. Nothing here is computed; tests/unit/test_element_policy.c checks the
+// tables.
 #ifndef MXVERIFY_POLICY_H
 #define MXVERIFY_POLICY_H
 
