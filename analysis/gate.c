@@ -44,6 +44,7 @@ static int larger(int a, int b)
 void mxv_gate_report_merge(struct mxv_gate_report *into, const struct mxv_gate_report *from)
 {
     into->applicable |= from->applicable;
+    into->judged |= from->judged;
     into->bits |= from->bits;
     into->bound |= from->bound;
     into->model |= from->model;
@@ -60,7 +61,12 @@ void mxv_gate_report_merge(struct mxv_gate_report *into, const struct mxv_gate_r
 
 uint64_t mxv_gate_survivors(const struct mxv_gate_report *report, uint64_t killed)
 {
-    return mxv_mutants_mandatory() & report->applicable & ~killed;
+    return mxv_mutants_mandatory() & report->judged & ~killed;
+}
+
+uint64_t mxv_gate_survivors_bits(const struct mxv_gate_report *report)
+{
+    return mxv_mutants_mandatory() & report->applicable & ~report->bits;
 }
 
 size_t mxv_mutants_print(uint64_t set, char *buffer, size_t size)
@@ -99,12 +105,14 @@ void mxv_gate_try(const struct mxv_gate_output *o, enum mxv_mutant m, const uint
 {
     uint64_t bit = UINT64_C(1) << m;
     unsigned found = 0;
-    bool differs = false;
+    bool differs = false, judged = false;
     for (size_t r = 0; r < o->rows; r++)
         for (size_t i = r * o->d; i < (r + 1) * o->d; i++) {
             if (mutated[i] == o->words[i])
                 continue;
-            differs = differs || mxv_ulp_distance(o->format, mutated[i], o->words[i]) != 0;
+            bool other = mxv_ulp_distance(o->format, mutated[i], o->words[i]) != 0;
+            differs = differs || other;
+            judged = judged || (other && o->judged[r]);
             if (o->judged[r] && found != 3)
                 found |= wrong(o, i, mxv_code_value(o->format, mutated[i]));
         }
@@ -112,6 +120,7 @@ void mxv_gate_try(const struct mxv_gate_output *o, enum mxv_mutant m, const uint
         return;
     report->applicable |= bit;
     report->bits |= bit;
+    report->judged |= judged ? bit : 0;
     report->bound |= found & 1 ? bit : 0;
     report->model |= found & 2 ? bit : 0;
 }

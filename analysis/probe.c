@@ -130,6 +130,18 @@ static enum mxv_status tell_apart(struct probing *p, bool zeros)
     return MXV_OK;
 }
 
+// Up to its top, a question has the answer of any lower z: the largest top of a question that m,
+// without z, does not answer. Only a larger z can.
+static int highest_miss(const struct probing *p, const struct mxv_mma_model *m)
+{
+    int highest = -TOP_MOST;
+    for (size_t i = 0; i < p->list.count; i++)
+        if (top_of(p, m, i) > highest &&
+            !probe_same(p->face, probe_answer(m, &p->list.questions[i]), p->list.answers[i]))
+            highest = top_of(p, m, i);
+    return highest;
+}
+
 // Step 4: every survivor with every z.
 static enum mxv_status take_zeros(struct probing *p)
 {
@@ -143,13 +155,12 @@ static enum mxv_status take_zeros(struct probing *p)
             with[kept++] = m;
             continue;
         }
-        m.zero_exp = PROBE_Z_NONE; // up to its top, a question has the answer of any lower z
+        m.zero_exp = PROBE_Z_NONE;
+        int miss = highest_miss(p, &m);
         for (int z = MXV_PROBE_ZERO_LEAST; z <= MXV_PROBE_ZERO_MOST; z++) {
-            struct mxv_mma_model other = m;
-            other.zero_exp = z;
-            bool low = survives(p, &m, 0, z, TOP_MOST);
-            if (low && survives(p, &other, 0, -TOP_MOST, z))
-                with[kept++] = other;
+            m.zero_exp = z;
+            if (z > miss && survives(p, &m, 0, -TOP_MOST, z))
+                with[kept++] = m;
         }
     }
     free(p->candidates);

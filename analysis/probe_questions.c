@@ -316,6 +316,9 @@ static void floors(struct builder *b)
         begin(b);
         terms(b, 0, 0, e & 1 ? 1 : -1, e, 1);
         end(b);
+        begin(b); // the accumulator alone
+        accumulator(b, ldexp(e & 1 ? 1 : -1, e));
+        end(b);
     }
 }
 

@@ -111,10 +111,9 @@ static void judge_elements(struct mxv_verify_result *out)
 // The gate that is tried is the one that judged.
 static void judge_gate(bool claims_bits, struct mxv_verify_result *out)
 {
-    uint64_t killed = !out->bound.available ? out->gate.bits
-                      : claims_bits         ? out->gate.bound
-                                            : out->gate.model;
-    uint64_t alive = mxv_gate_survivors(&out->gate, killed);
+    uint64_t killed = claims_bits ? out->gate.bound : out->gate.model;
+    uint64_t alive = out->bound.available ? mxv_gate_survivors(&out->gate, killed)
+                                          : mxv_gate_survivors_bits(&out->gate);
     char names[200];
     if (!alive || out->verdict != MXV_VERDICT_PASS)
         return;

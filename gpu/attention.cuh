@@ -15,7 +15,7 @@
 //
 // Keys and values stream through two buffers of 64 rows, filled by cp.async one step ahead: the
 // chunks of K of a tile, then its chunks of V. Which warp computes what never depends on timing;
-// sums run in the contract's order. D is d rounded up to 64, 128 or 256. With TRACE every tap of
+// sums run in the contract's order. D is d. With TRACE every tap of
 // the contract is stored; nothing else changes.
 #ifndef MXV_GPU_ATTENTION_CUH
 #define MXV_GPU_ATTENTION_CUH
@@ -78,20 +78,30 @@ static __device__ __forceinline__ void fetch(const typename K::params &p, const 
 }
 
 template <class K, int D>
-static __device__ __forceinline__ void score_route(float (*s)[4], int route, uint32_t q, uint32_t k,
-                                                   int d)
+static __device__ __forceinline__ void score_route(float (*s)[4], int route, uint32_t q, uint32_t k)
 {
     const int stride = row_stride(K::unit(route), D);
-    for (int t = 0; t < CHUNK_TILES; t++)
-        for (int e = 0; e < 4; e++)
-            s[t][e] = 0;
     if constexpr (K::unit(K::ROUTES - 1) == MXV_UNIT_S8) {
         if (route == K::ROUTES - 1) {
-            score_chunk_s8(s, q, k, stride, d / 32);
+            score_chunk_s8<D / 32>(s, q, k, stride);
             return;
         }
     }
-    score_chunk<K::unit(0)>(s, q, k, stride, d / 16);
+#pragma unroll
+    for (int t = 0; t < CHUNK_TILES; t++)
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            s[t][e] = 0;
+    score_chunk<K::unit(0), D / 16>(s, q, k, stride);
+}
+
+// Whether the 16 rows from `first` on see every key of key tile j.
+static __device__ __forceinline__ bool all_visible(const struct mxv_gpu_call &call,
+                                                   const struct place &w, int j, int first)
+{
+    const int key = j * call.tile_n;
+    return visible_keys(call, w, first + 15).begin <= key &&
+           visible_keys(call, w, first).end >= key + call.tile_n;
 }
 
 // Contract 4: what is not visible; beyond the keys of the sequence always -inf.
@@ -194,8 +204,7 @@ finish(const struct mxv_gpu_call &call, const struct place &w, int row,
             const float empty = call.empty_nan ? __uint_as_float(0x7fffffffu) : 0.0f;
             const float x = total == 0 ? empty : __fmul_rn(o[t][2 * h], g);
             const float y = total == 0 ? empty : __fmul_rn(o[t][2 * h + 1], g);
-            if (channel < call.d)
-                store_pair(call, token * call.d + channel, x, y);
+            store_pair(call, token * D + channel, x, y);
         }
         if (call.lse && threadIdx.x % 4 == 0)
             call.lse[token] = softmax_lse<LOG2>(call, rows.m[h], total);
@@ -240,13 +249,14 @@ static __global__ void __launch_bounds__(MXV_GPU_THREADS, 1)
                 __syncthreads();
                 const uint32_t keys = end + step % 2 * MXV_GPU_CHUNK * row_stride(MXV_UNIT_F16, D);
                 if (active)
-                    score_route<K, D>(s + chunk * CHUNK_TILES, route, q[route], keys, call.d);
+                    score_route<K, D>(s + chunk * CHUNK_TILES, route, q[route], keys);
                 __syncthreads();
                 step++;
             }
         if (active) {
             K::scale(p, w, route, j, row, s);
-            mask_scores(call, w, j, row, s);
+            if (!all_visible(call, w, j, row - threadIdx.x % 32 / 4))
+                mask_scores(call, w, j, row, s);
             if (TRACE)
                 trace_matrix(call, w, j, row, call.tile_n, call.trace.score, s);
             float alpha[2];
@@ -278,7 +288,7 @@ static __global__ void __launch_bounds__(MXV_GPU_THREADS, 1)
                 if (active)
                     value_chunk<K::UNIT, D>(o, weights + chunk * CHUNK_TILES, values,
                                             row_stride(MXV_UNIT_F16, D),
-                                            call.tile_n - chunk * MXV_GPU_CHUNK, call.d);
+                                            call.tile_n - chunk * MXV_GPU_CHUNK);
                 __syncthreads();
                 step++;
             }
@@ -306,11 +316,20 @@ template <class K> static int launch(const typename K::params &p, bool trace)
 {
     if (p.call.block_count == 0)
         return (int)cudaSuccess;
-    if (p.call.d <= 64)
+    switch (p.call.d) {
+    case 32:
+        return trace ? launch_as<K, 32, true>(p) : launch_as<K, 32, false>(p);
+    case 64:
         return trace ? launch_as<K, 64, true>(p) : launch_as<K, 64, false>(p);
-    if (p.call.d <= 128)
+    case 96:
+        return trace ? launch_as<K, 96, true>(p) : launch_as<K, 96, false>(p);
+    case 128:
         return trace ? launch_as<K, 128, true>(p) : launch_as<K, 128, false>(p);
-    return trace ? launch_as<K, 256, true>(p) : launch_as<K, 256, false>(p);
+    case 256:
+        return trace ? launch_as<K, 256, true>(p) : launch_as<K, 256, false>(p);
+    default:
+        return (int)cudaErrorInvalidValue;
+    }
 }
 
 #endif

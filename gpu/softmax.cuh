@@ -70,7 +70,7 @@ static __device__ __forceinline__ float softmax_row(const struct mxv_gpu_call &c
     float m = old;
 #pragma unroll
     for (int t = 0; t < TILES; t++)
-        if (t * 8 < call.tile_n) {
+        if (t / 4 * 32 < call.tile_n) {
             m = fmaxf(m, s[t][2 * h]); // fmaxf passes over NaN
             m = fmaxf(m, s[t][2 * h + 1]);
         }
@@ -86,7 +86,7 @@ static __device__ __forceinline__ float softmax_row(const struct mxv_gpu_call &c
     float l = rows.l[h];
 #pragma unroll
     for (int t = 0; t < TILES; t++)
-        if (t * 8 < call.tile_n)
+        if (t / 4 * 32 < call.tile_n)
 #pragma unroll
             for (int e = 0; e < 2; e++) {
                 const float x = s[t][2 * h + e];

@@ -111,12 +111,12 @@ static __device__ __forceinline__ void load_b(uint32_t (&b)[4], uint32_t tile, i
 }
 
 // Scores of 16 rows and MXV_GPU_CHUNK keys: chains of instructions in ascending channels.
-template <int UNIT>
+template <int UNIT, int STEPS>
 static __device__ __forceinline__ void score_chunk(float (*s)[4], uint32_t q, uint32_t k,
-                                                   int stride, int steps)
+                                                   int stride)
 {
-#pragma unroll 2
-    for (int step = 0; step < steps; step++) {
+#pragma unroll 4
+    for (int step = 0; step < STEPS; step++) {
         uint32_t a[4], b[4];
         load_a(a, q, stride, step);
 #pragma unroll
@@ -129,12 +129,13 @@ static __device__ __forceinline__ void score_chunk(float (*s)[4], uint32_t q, ui
 }
 
 // The same on INT8 codes: exact sums, converted exactly (at most 256 * 127^2 < 2^24).
+template <int STEPS>
 static __device__ __forceinline__ void score_chunk_s8(float (*s)[4], uint32_t q, uint32_t k,
-                                                      int stride, int steps)
+                                                      int stride)
 {
     int sums[MXV_GPU_CHUNK / 8][4] = {};
-#pragma unroll 2
-    for (int step = 0; step < steps; step++) {
+#pragma unroll 4
+    for (int step = 0; step < STEPS; step++) {
         uint32_t a[4], b[4];
         load_a(a, q, stride, step);
 #pragma unroll
@@ -151,27 +152,26 @@ static __device__ __forceinline__ void score_chunk_s8(float (*s)[4], uint32_t q,
             s[t][e] = __int2float_rn(sums[t][e]);
 }
 
-// O += P V over `keys` keys (a multiple of 16): chains in ascending keys. p: packed weights of the
-// chunk, [8-key tile][row half]; v: [key][channel].
+// O += P V over `keys` keys (32 or more): chains in ascending keys. p: packed weights of the chunk,
+// [8-key tile][row half]; v: [key][channel].
 template <int UNIT, int D>
 static __device__ __forceinline__ void value_chunk(float (&o)[D / 8][4], const uint32_t (*p)[2],
-                                                   uint32_t v, int stride, int keys, int d)
+                                                   uint32_t v, int stride, int keys)
 {
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int step = 0; step < MXV_GPU_CHUNK / 16; step++)
-        if (step * 16 < keys) {
+        if (step < 2 || keys > 32) {
             const uint32_t a[4] = {p[2 * step][0], p[2 * step][1], p[2 * step + 1][0],
                                    p[2 * step + 1][1]};
             const uint32_t row = v + (step * 16 + lane % 16) * stride + lane / 16 * 16;
 #pragma unroll
-            for (int t = 0; t < D / 8; t += 2)
-                if (t * 8 < d) {
-                    uint32_t b[4];
-                    load_matrix_transposed(b, row + t * 16);
-                    multiply<UNIT>(o[t], a, b[0], b[1]);
-                    multiply<UNIT>(o[t + 1], a, b[2], b[3]);
-                }
+            for (int t = 0; t < D / 8; t += 2) {
+                uint32_t b[4];
+                load_matrix_transposed(b, row + t * 16);
+                multiply<UNIT>(o[t], a, b[0], b[1]);
+                multiply<UNIT>(o[t + 1], a, b[2], b[3]);
+            }
         }
 }
 

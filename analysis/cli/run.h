@@ -89,9 +89,9 @@ struct run_source {
     X(GATE_MODEL, "gate.model", run_gate_count(r->gate.model))                                     \
     X(GATE_MODEL_WEAK, "gate.model_survivors",                                                     \
       r->bound.available ? run_gate_count(mxv_gate_survivors(&r->gate, r->gate.model)) : 0)        \
-    X(GATE_GAIN_UP, "gate.gain_up", r->gate.gain_up)                                               \
-    X(GATE_GAIN_DOWN, "gate.gain_down", r->gate.gain_down)                                         \
-    X(GATE_MODEL_UP, "gate.model_gain_up", r->gate.model_up)                                       \
+    X(GATE_GAIN_UP, "gate.gain_up", run_gain(&r->gate, r->gate.gain_up))                           \
+    X(GATE_GAIN_DOWN, "gate.gain_down", run_gain(&r->gate, r->gate.gain_down))                     \
+    X(GATE_MODEL_UP, "gate.model_gain_up", run_gain(&r->gate, r->gate.model_up))                   \
     X(GATE_ELEMENT_ULP, "gate.element_ulp", r->bound.available ? r->gate.element_ulp : 0)          \
     X(QUANTISATION_RMS, "split.quantisation_rms", r->quantisation_rms)                             \
     X(COMPUTE_RMS, "split.compute_rms", r->compute_rms)                                            \
@@ -144,7 +144,9 @@ struct run_totals {
     size_t hash_room;
     struct run_power { // over the cases with a bound
         size_t cases, model_weak;
-        double applicable, bound, model, gain, model_gain; // gains: the worst case's k
+        double applicable, bound, model;
+        double gain, model_gain; // smallest k over the cases where a gain changes a judged word,
+        bool has_gain;           // if there is one
     } power[MXV_KERNEL_COUNT];
 };
 
@@ -232,6 +234,7 @@ bool run_slot_unpack(struct run_slot *slot, const unsigned char *bytes, size_t s
 
 double run_gate_count(uint64_t set);            // mutants in a set
 double run_rms(double squares, uint64_t count); // 0 for none
+double run_gain(const struct mxv_gate_report *gate, int k); // k, or -1 where gain changes nothing
 // Two or three lines on bound and gate of a case; and the terms behind its worst element.
 void run_print_bound(const struct mxv_verify_result *result);
 void run_explain(const struct mxv_verify_result *result);

@@ -26,6 +26,11 @@ double run_rms(double squares, uint64_t count)
     return count ? sqrt(squares / (double)count) : 0;
 }
 
+double run_gain(const struct mxv_gate_report *gate, int k)
+{
+    return gate->judged >> MXV_MUTANT_GAIN_105 & 1 ? k : -1;
+}
+
 static void print_gate(const struct mxv_verify_result *r)
 {
     const struct mxv_gate_report *g = &r->gate;

@@ -33,8 +33,11 @@ static void add_power(struct run_power *p, const struct run_outcome *o)
     if (n[RUN_BOUND_ELEMENTS] == 0 || n[RUN_GATE_APPLICABLE] == 0)
         return;
     double gain = n[RUN_GATE_GAIN_UP], model = n[RUN_GATE_MODEL_UP];
-    p->gain = p->cases == 0 || gain < p->gain ? gain : p->gain;
-    p->model_gain = p->cases == 0 || model < p->model_gain ? model : p->model_gain;
+    if (gain >= 0) {
+        p->gain = !p->has_gain || gain < p->gain ? gain : p->gain;
+        p->model_gain = !p->has_gain || model < p->model_gain ? model : p->model_gain;
+        p->has_gain = true;
+    }
     p->cases++;
     p->model_weak += n[RUN_GATE_MODEL_WEAK] > 0;
     p->applicable += n[RUN_GATE_APPLICABLE];

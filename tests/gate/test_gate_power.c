@@ -34,7 +34,8 @@ static void count(const char *line, const struct mxv_verify_result *r)
         counts.bound[m] += g->bound >> m & 1;
         counts.model[m] += g->model >> m & 1;
     }
-    uint64_t alive = mxv_gate_survivors(g, r->bound.available ? g->bound : g->bits);
+    uint64_t alive =
+        r->bound.available ? mxv_gate_survivors(g, g->bound) : mxv_gate_survivors_bits(g);
     counts.weak += alive != 0;
     counts.model_weak += r->bound.available && mxv_gate_survivors(g, g->model);
     counts.bad += r->verdict != MXV_VERDICT_PASS || g->bits != g->applicable ||

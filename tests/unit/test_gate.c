@@ -74,6 +74,7 @@ static void test_inequality(void **unused)
     // a row that is not judged leaves the bits only
     r = try_value(&o, D, 5);
     assert_int_equal(r.applicable, bit);
+    assert_int_equal(r.judged, 0);
     assert_int_equal(r.bits, bit);
     assert_int_equal(r.bound | r.model, 0);
 }
@@ -131,9 +132,9 @@ static void test_merge_and_survivors(void **unused)
     uint64_t zero = UINT64_C(1) << MXV_MUTANT_ZERO, sign = UINT64_C(1) << MXV_MUTANT_SIGN;
     mxv_gate_report_init(&a);
     mxv_gate_report_init(&b);
-    a.applicable = zero | sign | bit;
+    a.applicable = a.judged = zero | sign | bit;
     a.bound = zero;
-    b.applicable = b.bound = bit;
+    b.applicable = b.judged = b.bound = bit;
     a.gain_up = 3;
     b.gain_up = 7;
     a.element = 2;
@@ -142,7 +143,10 @@ static void test_merge_and_survivors(void **unused)
     assert_int_equal(a.bound, zero | bit);
     assert_int_equal(a.gain_up, 7);
     assert_true(a.element == 1);
-    assert_int_equal(mxv_gate_survivors(&a, a.bound), sign); // ulp is not mandatory
+    assert_int_equal(mxv_gate_survivors(&a, a.bound), sign);    // ulp is not mandatory
+    assert_int_equal(mxv_gate_survivors_bits(&a), zero | sign); // no bit set was filled
+    a.judged = zero; // the other changes words of rows that nobody judged
+    assert_int_equal(mxv_gate_survivors(&a, a.bound), 0);
     mxv_mutants_print(sign | zero, text, sizeof text);
     assert_string_equal(text, "zero sign");
     mxv_mutants_print(0, text, sizeof text);

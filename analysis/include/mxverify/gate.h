@@ -40,9 +40,10 @@ struct mxv_mutant_info {
 const struct mxv_mutant_info *mxv_mutant_get(unsigned mutant); // NULL beyond the last one
 uint64_t mxv_mutants_mandatory(void);                          // bit set
 
-// Bit sets of enum mxv_mutant; bits, bound and model are subsets of applicable.
+// Bit sets of enum mxv_mutant. applicable: changes a word; judged: changes one of a judged row;
+// bits is a subset of applicable, bound and model are subsets of judged.
 struct mxv_gate_report {
-    uint64_t applicable, bits, bound, model;
+    uint64_t applicable, judged, bits, bound, model;
     uint64_t elements;           // judged, and finite
     int gain_up, gain_down;      // smallest gain 1 + 2^-k and 1 - 2^-k that the contract bound
     int model_up, model_down;    // catches, and the model bound: k, 0 if not even k = 1
@@ -53,7 +54,9 @@ struct mxv_gate_report {
 void mxv_gate_report_init(struct mxv_gate_report *report);
 // The report of two parts of one output: a mutant is killed if a part kills it.
 void mxv_gate_report_merge(struct mxv_gate_report *into, const struct mxv_gate_report *from);
-// Mandatory mutants that are applicable and not in `killed`.
+// Mandatory mutants that a gate by bits, or by one of the bounds, had a chance to notice and did
+// not.
+uint64_t mxv_gate_survivors_bits(const struct mxv_gate_report *report);
 uint64_t mxv_gate_survivors(const struct mxv_gate_report *report, uint64_t killed);
 // "zero x1.05", or "none"; returns the length as snprintf does.
 size_t mxv_mutants_print(uint64_t mutants, char *buffer, size_t size);
