@@ -18,14 +18,31 @@ static int refuse(char *message, size_t size, const char *text)
     return -1;
 }
 
+// The architecture whose matrix units the device has; -1: none that is modelled.
+static int device_arch(void)
+{
+    int major = 0, minor = 0;
+    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) != cudaSuccess ||
+        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0) != cudaSuccess)
+        return -1;
+    return major == 8 && minor == 0   ? MXV_ARCH_SM_80
+           : major == 9 && minor == 0 ? MXV_ARCH_SM_90
+                                      : -1;
+}
+
 int mxv_cuda_supports(const struct mxv_attention *a, char *message, size_t size)
 {
     if (mxv_attention_check(a, message, size))
         return -1;
     if (a->kernel == MXV_KERNEL_DMA_RELEASED)
         return refuse(message, size, "cuda offers flash, dma and tilemix");
-    if (a->arch != MXV_ARCH_SM_80 && a->arch != MXV_ARCH_SM_90)
-        return refuse(message, size, "cuda offers arch sm_80 and sm_90 (mma.sync)");
+    const int arch = device_arch();
+    if (arch < 0)
+        return refuse(message, size, "no CUDA device of compute capability 8.0 or 9.0");
+    if ((int)a->arch != arch)
+        return refuse(message, size,
+                      arch == MXV_ARCH_SM_90 ? "this device computes what arch=sm_90 models"
+                                             : "this device computes what arch=sm_80 models");
     if (a->vt == MXV_E4M3)
         return refuse(message, size, "cuda offers v=f16 and v=bf16");
     if (a->kernel == MXV_KERNEL_DMA && a->plan == MXV_PLAN_ZONES)

@@ -25,14 +25,15 @@ static bool only(struct mxv_probe_range r, int value)
 }
 
 // docs/numerics.md: z shows with f32 accumulation of bf16, tf32 and MX, with f16 accumulation of
-// f16, and in 4-bit block scaling with E8M0 scales.
+// f16 (where no product lies below it: the smallest has exponent -28), and in 4-bit block scaling
+// with E8M0 scales.
 static bool zero_shows(const struct mxv_mma_model *m)
 {
     if (m->rule == MXV_MMA_HMMA_FP8)
         return false;
     if (m->scale != MXV_MMA_NO_SCALE)
         return m->scale == MXV_E8M0;
-    return m->a == MXV_BF16 || m->a == MXV_TF32 || (m->a == MXV_F16 && m->result == MXV_MMA_F16);
+    return m->a == MXV_BF16 || m->a == MXV_TF32 || (m->a == MXV_F16 && m->result == MXV_MMA_F16 && m->zero_exp > -28);
 }
 
 static size_t wrong(const struct mxv_mma_model *m, const char *what, struct mxv_probe_range r)
@@ -144,12 +145,55 @@ static void strangers_are_told(void **state)
     assert_true(r.named_count > 0 && r.named[0].differing > 0);
 }
 
+// Recorded words of an H200: every file names its instruction's row, and only sm_90 is in all.
+static void recordings_name_their_device(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *model;
+    } files[] = {{"wg_e4m3_f32", "sm_90.wgmma.e4m3.f32"}, {"wg_bf16_f32", "sm_90.wgmma.bf16.f32"},
+                 {"wg_f16_f16", "sm_90.wgmma.f16.f16"},   {"wg_e4m3_f16", "sm_90.wgmma.e4m3.f16"},
+                 {"mma_e4m3_f32", "sm_90.mma.e4m3.f32"},  {"mma_tf32_f32", "sm_90.mma.tf32.f32"},
+                 {"mma_s8_s32", "sm_90.mma.s8.s32"}};
+    char path[512], message[512];
+    bool others = false;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct mxv_probe_record record;
+        struct mxv_probe_result r;
+        bool named = false;
+        snprintf(path, sizeof path, "%s/data/golden/h200-mma/%s.bin.zst", MXV_SOURCE_DIR,
+                 files[i].file);
+        assert_int_equal(mxv_probe_read(path, NULL, &record, message, sizeof message), MXV_OK);
+        struct mxv_probe_unit unit = {.face = record.face,
+                                      .recorded = record.questions,
+                                      .recorded_answers = record.answers,
+                                      .recorded_count = record.count};
+        assert_int_equal(mxv_probe_unit_run(&unit, &r, message, sizeof message), MXV_OK);
+        for (size_t j = 0; j < r.named_count && r.named[j].differing == 0; j++)
+            named |= strcmp(r.named[j].model->name, files[i].model) == 0;
+        assert_true(named);
+        const struct mxv_mma_model *m = mxv_mma_find(files[i].model);
+        assert_int_equal(r.rules, 1u << m->rule);
+        if (m->rule == MXV_MMA_T) {
+            assert_int_equal(r.step.low, m->step); // no question is longer than a step
+            assert_true(only(r.frac_bits, (int)m->frac_bits));
+            assert_true(has(r.zero_exp, m->zero_exp));
+        }
+        if (strcmp(files[i].file, "wg_e4m3_f32") == 0)
+            for (size_t j = 0; j < r.named_count && r.named[j].differing == 0; j++)
+                others |= strcmp(r.named[j].model->arch, "sm_90") != 0;
+        mxv_probe_record_free(&record);
+    }
+    assert_false(others);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_come_back),
         cmocka_unit_test(neighbours_come_back),
         cmocka_unit_test(strangers_are_told),
+        cmocka_unit_test(recordings_name_their_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

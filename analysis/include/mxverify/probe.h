@@ -171,6 +171,25 @@ enum mxv_status mxv_probe_quantise_command(void *ctx, enum mxv_block block, cons
                                            size_t count, uint8_t *scale, uint8_t *codes,
                                            char *message, size_t size);
 
+// ---- profiles -----------------------------------------------------------------------------------
+
+enum { MXV_PROBE_ARCHES = 16 };
+
+// One probed unit and where it came from, as text.
+struct mxv_probe_entry {
+    const char *source;
+    struct mxv_mma_model face;
+    const struct mxv_probe_result *result;
+};
+// Architectures that have, for each of the units, a known model without a differing answer; their
+// number. Static strings.
+size_t mxv_probe_arches(const struct mxv_probe_entry *units, size_t count, const char **arches,
+                        size_t most);
+// The profile as JSON (docs/probe.md). quantiser: NULL, or of `block`. MXV_ERR_IO with a message.
+enum mxv_status mxv_probe_write(const char *path, const struct mxv_probe_entry *units, size_t count,
+                                const struct mxv_probe_quantiser *quantiser, enum mxv_block block,
+                                char *message, size_t size);
+
 #ifdef __cplusplus
 }
 #endif
