@@ -9,6 +9,7 @@
 // tests/unit/test_case_input.c fails if this is wrong.
 #include "case_internal.h"
 #include <math.h>
+#include <mxverify/data_path.h>
 #include <mxverify/tensor_file.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,10 +37,11 @@ static bool ends_with(const char *text, const char *end)
 
 static enum mxv_status read_array(struct reader *r, struct array *a, bool named_inside)
 {
-    char said[1024];
+    char said[1024], path[2 * MXV_CASE_PATH_SIZE];
+    mxv_data_path(a->path, path, sizeof path);
     enum mxv_status status =
-        named_inside ? mxv_tensor_read_safetensors(a->path, a->name, NULL, &a->t, said, sizeof said)
-                     : mxv_tensor_read(a->path, NULL, &a->t, said, sizeof said);
+        named_inside ? mxv_tensor_read_safetensors(path, a->name, NULL, &a->t, said, sizeof said)
+                     : mxv_tensor_read(path, NULL, &a->t, said, sizeof said);
     if (status != MXV_OK) {
         text_message(r->message, r->size, "input %s: %s", a->name, said);
         return status;
@@ -179,6 +181,11 @@ static enum mxv_status settle_shape(struct reader *r, struct mxv_case *c)
     TRY(settle(r, "hk", &c->heads_kv, heads));
     TRY(settle(r, "hq", &c->heads_q, heads * r->group));
     TRY(settle(r, "d", &c->d, r->q.d));
+    if (lq == 0) {
+        text_message(r->message, r->size, "input q (%s): no query token, nothing to verify",
+                     r->q.path);
+        return MXV_ERR_INPUT;
+    }
     if (c->seqs.count == 0) {
         TRY(settle(r, "lq", &c->lq, lq));
         return settle(r, "lk", &c->lk, lk);

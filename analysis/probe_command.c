@@ -175,7 +175,8 @@ enum mxv_status mxv_probe_quantise_command(void *ctx, enum mxv_block block, cons
         uint32_t words[MXV_BLOCK_SIZE_MAX + 1] = {0};
         size_t got = 0;
         if (!next_answer(&at, words, n + 1, &got) || got != n + 1) {
-            snprintf(message, size, "`%.200s`: answer %zu of %zu has %zu words, not scale and %zu codes",
+            snprintf(message, size,
+                     "`%.200s`: answer %zu of %zu has %zu words, not scale and %zu codes",
                      (const char *)ctx, i + 1, count, got, n);
             status = MXV_ERR_INPUT;
         }

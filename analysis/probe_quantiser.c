@@ -28,8 +28,8 @@ const char *mxv_probe_policy_name(unsigned policy)
 static unsigned value_count(unsigned policy)
 {
     static const unsigned counts[] = {
-        MXV_SCALE_RULE_COUNT, MXV_ROUND_COUNT,     MXV_ARITH_COUNT,     MXV_OVERFLOW_COUNT,
-        MXV_INF_COUNT,        MXV_NAN_COUNT,       MXV_NEGZERO_COUNT,   MXV_SCALE_INF_COUNT,
+        MXV_SCALE_RULE_COUNT, MXV_ROUND_COUNT,      MXV_ARITH_COUNT,      MXV_OVERFLOW_COUNT,
+        MXV_INF_COUNT,        MXV_NAN_COUNT,        MXV_NEGZERO_COUNT,    MXV_SCALE_INF_COUNT,
         MXV_SCALE_NAN_COUNT,  MXV_SCALE_ZERO_COUNT, MXV_NVFP4_ORDER_COUNT};
     return counts[policy];
 }
@@ -146,9 +146,8 @@ static void questions(struct quantiser *q)
     for (int i = 0; i < 256; i++)
         ordinary(q, word((float)exp2(chance(q) * 40 - 20)));
     q->ordinary = q->count;
-    static const uint32_t specials[] = {0x7fc00000, 0xffc00000, 0x7f800000, 0xff800000,
-                                        0x7f7fffff, 0xff7fffff, 0x00000001, 0x80000001,
-                                        0x00000000, 0x80000000};
+    static const uint32_t specials[] = {0x7fc00000, 0xffc00000, 0x7f800000, 0xff800000, 0x7f7fffff,
+                                        0xff7fffff, 0x00000001, 0x80000001, 0x00000000, 0x80000000};
     for (size_t s = 0; s < sizeof specials / sizeof *specials; s++)
         for (int kind = 0; kind < 3; kind++) {
             ordinary(q, kind == 1 ? 0x3f800000u : 0x3fc00000u);
@@ -201,7 +200,10 @@ static size_t keep(struct quantiser *q, size_t first, size_t end)
 {
     size_t kept = 0, best = 0, least = SIZE_MAX;
     for (size_t i = 0; i < q->candidate_count; i++) {
-        size_t n = misses(q, &q->candidates[i], first, end, kept ? 1 : least == SIZE_MAX ? end : least);
+        size_t n = misses(q, &q->candidates[i], first, end,
+                          kept                ? 1
+                          : least == SIZE_MAX ? end
+                                              : least);
         if (n < least) {
             least = n;
             best = i;
@@ -234,8 +236,8 @@ static enum mxv_status eliminate(struct quantiser *q, struct mxv_probe_quantiser
     static const enum mxv_probe_policy of_mx[] = {
         MXV_PROBE_POLICY_RULE, MXV_PROBE_POLICY_ROUND, MXV_PROBE_POLICY_ARITH,
         MXV_PROBE_POLICY_OVERFLOW_, MXV_PROBE_POLICY_NEGZERO};
-    static const enum mxv_probe_policy of_nvfp4[] = {
-        MXV_PROBE_POLICY_ORDER, MXV_PROBE_POLICY_ROUND, MXV_PROBE_POLICY_NEGZERO};
+    static const enum mxv_probe_policy of_nvfp4[] = {MXV_PROBE_POLICY_ORDER, MXV_PROBE_POLICY_ROUND,
+                                                     MXV_PROBE_POLICY_NEGZERO};
     static const enum mxv_probe_policy special[] = {
         MXV_PROBE_POLICY_INF, MXV_PROBE_POLICY_NAN_, MXV_PROBE_POLICY_SCALE_INF,
         MXV_PROBE_POLICY_SCALE_NAN, MXV_PROBE_POLICY_SCALE_ZERO};

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Properties over the variants of a kernel (properties.h): calls, outputs, tally. The relations are
-// in properties_values.c and properties_calls.c, the tolerances in properties_tolerance.c.
+// in properties_values.c, properties_parts.c and properties_calls.c, the tolerances in
+// properties_tolerance.c.
 // tests/gate/test_properties.c fails if a healthy kernel violates one, or a faulty one does not.
 #include "case_internal.h"
 #include "properties_internal.h"
@@ -41,6 +42,8 @@ static const struct variant {
     {MXV_KERNEL_DMA_RELEASED, "dma-released out=f32 mode=high", true, ""},
     {MXV_KERNEL_DMA_RELEASED, "dma-released out=f32 mode=low low=mxfp4", true, ""},
     {MXV_KERNEL_TILEMIX, "tilemix tile=64x64 out=f32 lse=e plan=checker", false, ""},
+    {MXV_KERNEL_TILEMIX, "tilemix tile=64x64 out=f32 lse=e plan=checker qgran=token kgran=token",
+     false, ""},
     {MXV_KERNEL_TILEMIX, "tilemix tile=64x64 out=f32 lse=e plan=all_f16", true, ""},
     {MXV_KERNEL_TILEMIX, "tilemix tile=64x64 out=f32 lse=e plan=all_int8", true, ""},
 };

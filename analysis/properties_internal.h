@@ -61,4 +61,31 @@ double score_tolerance(const struct mxv_attention *a, double sum);
 // Relative error of the row sum, hence of the LSE in nats.
 double sum_tolerance(const struct mxv_attention *a, size_t keys);
 
+// ---- properties_pair.c: two calls side by side --------------------------------------------------
+
+struct pair {
+    struct mxv_case first, second;
+    struct mxv_case_data a, b;
+    struct outputs oa, ob;
+};
+
+// What a check of a pair's rows gets.
+struct pair_check {
+    struct trial *t;
+    const struct pair *p;
+};
+// Both cases: the variant with one sequence of that shape; NULL when memory is short.
+struct pair *pair_make(const struct trial *t, size_t lq, size_t lk);
+int pair_build(struct trial *t, struct pair *p);
+int pair_run(struct trial *t, struct pair *p);
+void pair_free(struct pair *p);
+// Rows `from`.. of a tensor [heads][tokens][d] into another one's rows `to`...
+void copy_tokens(const float *source, size_t source_tokens, size_t from, float *target,
+                 size_t target_tokens, size_t to, size_t count, size_t heads, size_t d);
+bool trial_released(const struct trial *t);
+// Something looks at all keys of a sequence at once.
+bool sees_whole_sequence(const struct mxv_case *c);
+// Largest |v| that a head reads.
+double largest_value(const struct mxv_attention *a);
+
 #endif

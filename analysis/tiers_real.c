@@ -10,6 +10,7 @@
 #include "tiers_internal.h"
 #include <dirent.h>
 #include <errno.h>
+#include <mxverify/data_path.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,11 +127,12 @@ static enum mxv_status add_all(struct builder *b, unsigned kernels, bool brief)
 enum mxv_status tiers_real(struct case_list *list, const char *dir, unsigned kernels, bool brief,
                            char *message, size_t size)
 {
+    char found[2 * MXV_CASE_PATH_SIZE];
     struct builder b = {.list = list, .dir = dir, .message = message, .size = size};
     enum mxv_status status;
     if (kernels == 1u << MXV_KERNEL_DMA_RELEASED)
         return MXV_OK;
-    b.count = scandir(dir, &b.layers, is_layer, alphasort);
+    b.count = scandir(mxv_data_path(dir, found, sizeof found), &b.layers, is_layer, alphasort);
     if (b.count <= 0) {
         text_message(message, size, "captured activations %s: %s", dir,
                      b.count < 0 ? strerror(errno) : "no layerNN_q.npy");

@@ -275,6 +275,10 @@ enum mxv_status mxv_verify_case(const struct mxv_case *c, const struct mxv_verif
         status = verify_heads(&v, out, message, size);
         verify_adapter_done(&v);
     }
+    if (status == MXV_OK && out->verdict == MXV_VERDICT_PASS && v.subject_call.faults)
+        snprintf(
+            out->reason, sizeof out->reason,
+            "the fault changed nothing in this case (mxverify list faults says where it acts)");
     for (size_t i = 0; v.results && i < v.heads; i++)
         head_free(&v.results[i]);
     free(v.results);

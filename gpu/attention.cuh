@@ -211,6 +211,76 @@ finish(const struct mxv_gpu_call &call, const struct place &w, int row,
     }
 }
 
+// The stream of chunks of a thread block: the next step, and where the two buffers lie.
+struct stream {
+    struct key_range tiles;
+    int step;
+    uint32_t buffers;
+};
+
+// Starts the copy of the step after this one and waits for this one's; returns its buffer.
+template <class K, int D>
+static __device__ __forceinline__ uint32_t next_chunk(const typename K::params &p,
+                                                      const struct place &w, struct stream &stream)
+{
+    const uint32_t buffer =
+        stream.buffers + stream.step % 2 * MXV_GPU_CHUNK * row_stride(MXV_UNIT_F16, D);
+    stream.step++;
+    fetch<K, D>(p, w, stream.tiles, stream.step, stream.buffers);
+    copy_wait_but_one();
+    __syncthreads();
+    return buffer;
+}
+
+// Starts the copy of the block's rows of each copy of Q; q: where this warp's rows will be. Returns
+// the end of shared memory in use.
+template <class K, int D>
+static __device__ __forceinline__ uint32_t load_queries(const typename K::params &p,
+                                                        const struct place &w, uint32_t end,
+                                                        uint32_t (&q)[K::ROUTES])
+{
+    for (int r = 0; r < K::ROUTES; r++) {
+        const int stride = row_stride(K::unit(r), D);
+        const int row_bytes = K::unit(r) == MXV_UNIT_S8 ? D : 2 * D;
+        if (K::used(p, r))
+            load_rows(end, stride, K::query(p, w, r) + (size_t)w.first * row_bytes, row_bytes,
+                      MXV_GPU_ROWS, w.end - w.first);
+        q[r] = end + threadIdx.x / 32 * 16 * stride;
+        end += MXV_GPU_ROWS * stride;
+    }
+    return end;
+}
+
+// Contract 5 on the scores of a tile: they become packed weights, O is rescaled.
+template <class K, int D, bool TRACE>
+static __device__ __forceinline__ void
+softmax_tile(const struct mxv_gpu_call &call, const struct place &w, int j, int row,
+             struct softmax_rows &rows, float (&s)[SCORE_TILES][4],
+             uint32_t (&weights)[SCORE_TILES][2], float (&o)[D / 8][4])
+{
+    if (!all_visible(call, w, j, row - threadIdx.x % 32 / 4))
+        mask_scores(call, w, j, row, s);
+    if (TRACE)
+        trace_matrix(call, w, j, row, call.tile_n, call.trace.score, s);
+    float alpha[2];
+    alpha[0] = softmax_row<K::LOG2>(call, 0, rows, s);
+    alpha[1] = softmax_row<K::LOG2>(call, 1, rows, s);
+#pragma unroll
+    for (int t = 0; t < SCORE_TILES; t++)
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            weights[t][h] = pack_pair<K::UNIT>(s[t][2 * h], s[t][2 * h + 1]);
+#pragma unroll
+    for (int t = 0; t < D / 8; t++)
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            o[t][e] = __fmul_rn(o[t][e], alpha[e / 2]);
+    if (TRACE) {
+        trace_rows(call, w, j, row, rows);
+        trace_weights(call, w, j, row, weights);
+    }
+}
+
 template <class K, int D, bool TRACE>
 static __global__ void __launch_bounds__(MXV_GPU_THREADS, 1)
     attention(const __grid_constant__ typename K::params p)
@@ -218,82 +288,44 @@ static __global__ void __launch_bounds__(MXV_GPU_THREADS, 1)
     extern __shared__ __align__(128) uint8_t shared[];
     const struct mxv_gpu_call &call = p.call;
     const struct place w = place_of(call);
-    const struct key_range tiles = processed_tiles(call, w);
     const int row = w.first + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
     const bool active = w.first + threadIdx.x / 32 * 16 < w.end; // the same for a whole warp
-    uint32_t q[K::ROUTES], end = shared_address(shared);
-    for (int r = 0; r < K::ROUTES; r++) {
-        const int stride = row_stride(K::unit(r), D);
-        const int row_bytes = K::unit(r) == MXV_UNIT_S8 ? call.d : 2 * call.d;
-        if (K::used(p, r))
-            load_rows(end, stride, K::query(p, w, r) + (size_t)w.first * row_bytes, row_bytes,
-                      MXV_GPU_ROWS, w.end - w.first);
-        q[r] = end + threadIdx.x / 32 * 16 * stride;
-        end += MXV_GPU_ROWS * stride;
-    }
+    uint32_t q[K::ROUTES];
+    struct stream stream = {processed_tiles(call, w), 0, 0};
     struct softmax_rows rows;
     float o[D / 8][4] = {};
-    int step = 0;
+    stream.buffers = load_queries<K, D>(p, w, shared_address(shared), q);
     softmax_start(call, rows);
-    fetch<K, D>(p, w, tiles, 0, end);
-    for (int n = 0; n < tiles.end - tiles.begin; n++) {
-        const int j = call.descending ? tiles.end - 1 - n : tiles.begin + n;
+    fetch<K, D>(p, w, stream.tiles, 0, stream.buffers);
+    for (int n = 0; n < stream.tiles.end - stream.tiles.begin; n++) {
+        const int j = call.descending ? stream.tiles.end - 1 - n : stream.tiles.begin + n;
         const int route = K::route(p, w, j);
         float s[SCORE_TILES][4];
         uint32_t weights[SCORE_TILES][2];
 #pragma unroll
         for (int chunk = 0; chunk < SCORE_TILES / CHUNK_TILES; chunk++)
             if (chunk * MXV_GPU_CHUNK < call.tile_n) {
-                fetch<K, D>(p, w, tiles, step + 1, end);
-                copy_wait_but_one();
-                __syncthreads();
-                const uint32_t keys = end + step % 2 * MXV_GPU_CHUNK * row_stride(MXV_UNIT_F16, D);
+                const uint32_t keys = next_chunk<K, D>(p, w, stream);
                 if (active)
                     score_route<K, D>(s + chunk * CHUNK_TILES, route, q[route], keys);
                 __syncthreads();
-                step++;
             }
         if (active) {
             K::scale(p, w, route, j, row, s);
-            if (!all_visible(call, w, j, row - threadIdx.x % 32 / 4))
-                mask_scores(call, w, j, row, s);
-            if (TRACE)
-                trace_matrix(call, w, j, row, call.tile_n, call.trace.score, s);
-            float alpha[2];
-            alpha[0] = softmax_row<K::LOG2>(call, 0, rows, s);
-            alpha[1] = softmax_row<K::LOG2>(call, 1, rows, s);
-#pragma unroll
-            for (int t = 0; t < SCORE_TILES; t++)
-#pragma unroll
-                for (int h = 0; h < 2; h++)
-                    weights[t][h] = pack_pair<K::UNIT>(s[t][2 * h], s[t][2 * h + 1]);
-#pragma unroll
-            for (int t = 0; t < D / 8; t++)
-#pragma unroll
-                for (int e = 0; e < 4; e++)
-                    o[t][e] = __fmul_rn(o[t][e], alpha[e / 2]);
-            if (TRACE) {
-                trace_rows(call, w, j, row, rows);
-                trace_weights(call, w, j, row, weights);
-            }
+            softmax_tile<K, D, TRACE>(call, w, j, row, rows, s, weights, o);
         }
 #pragma unroll
         for (int chunk = 0; chunk < SCORE_TILES / CHUNK_TILES; chunk++)
             if (chunk * MXV_GPU_CHUNK < call.tile_n) {
-                fetch<K, D>(p, w, tiles, step + 1, end);
-                copy_wait_but_one();
-                __syncthreads();
-                const uint32_t values =
-                    end + step % 2 * MXV_GPU_CHUNK * row_stride(MXV_UNIT_F16, D);
+                const uint32_t values = next_chunk<K, D>(p, w, stream);
                 if (active)
                     value_chunk<K::UNIT, D>(o, weights + chunk * CHUNK_TILES, values,
                                             row_stride(MXV_UNIT_F16, D),
                                             call.tile_n - chunk * MXV_GPU_CHUNK);
                 __syncthreads();
-                step++;
             }
         if (TRACE && active)
-            trace_matrix(call, w, j, row, call.d, call.trace.acc, o);
+            trace_matrix(call, w, j, row, D, call.trace.acc, o);
     }
     if (active)
         finish<K::LOG2, D>(call, w, row, rows, o);

@@ -20,6 +20,7 @@ int cli_table(int argc, char **argv);
 int cli_report(int argc, char **argv);
 int cli_diff(int argc, char **argv);
 int cli_probe(int argc, char **argv);
+int cli_check(int argc, char **argv);
 int cli_shrink(int argc, char **argv);
 int cli_properties(int argc, char **argv);
 

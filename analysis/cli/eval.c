@@ -9,10 +9,12 @@
 #include "eval.h"
 #include "cli.h"
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EVAL_OPERATION(name, keys, input, text)                                                    \
     {#name, keys, text, input, eval_setup_##name, eval_answer_##name},
@@ -212,26 +214,77 @@ static int answer_once(struct eval *e, const struct eval_operation *op)
                : eval_fail(e, "writing the answer failed: %s", strerror(errno));
 }
 
+// Standard input by the line. Before it has to wait for more, the answers so far are handed out, so
+// that a program at the other end of two pipes can ask one question at a time.
+struct input {
+    char *bytes;
+    size_t begin, end, room;
+    bool closed;
+};
+
+static int fill(struct eval *e, struct input *in)
+{
+    struct pollfd ready = {.fd = 0, .events = POLLIN};
+    if (poll(&ready, 1, 0) == 0 && fflush(stdout))
+        return eval_fail(e, "writing the answer failed: %s", strerror(errno));
+    if (in->begin) {
+        memmove(in->bytes, in->bytes + in->begin, in->end - in->begin);
+        in->end -= in->begin;
+        in->begin = 0;
+    }
+    if (in->end + 2 > in->room / 2) {
+        in->room = in->room ? in->room * 2 : 1 << 16;
+        in->bytes = cli_realloc(in->bytes, in->room);
+    }
+    ssize_t n;
+    do
+        n = read(0, in->bytes + in->end, in->room - in->end - 1);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return eval_fail(e, "reading standard input failed: %s", strerror(errno));
+    in->closed = n == 0;
+    in->end += (size_t)n;
+    return 0;
+}
+
+// Next line, NUL-terminated without its line end; NULL at the end or after an error.
+static char *next_line(struct eval *e, struct input *in, size_t *length)
+{
+    size_t searched = 0;
+    for (;;) {
+        char *start = in->bytes + in->begin;
+        size_t n = in->end - in->begin;
+        char *end = n > searched ? memchr(start + searched, '\n', n - searched) : NULL;
+        if (end || (in->closed && n)) {
+            *length = end ? (size_t)(end - start) : n;
+            start[*length] = 0;
+            in->begin += *length + (end != NULL);
+            return start;
+        }
+        searched = n;
+        if (in->closed || fill(e, in))
+            return NULL;
+    }
+}
+
 static int answer_stream(struct eval *e, const struct eval_operation *op)
 {
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t length;
+    struct input in = {0};
+    char *line;
+    size_t length;
     int status = 0;
-    while (status == 0 && (length = getline(&line, &room, stdin)) >= 0) {
+    while (status == 0 && (line = next_line(e, &in, &length))) {
         bool blank = true;
         e->line++;
-        if (strlen(line) != (size_t)length)
+        if (strlen(line) != length)
             status = eval_fail(e, "the line holds a NUL byte");
         else if (parse_request(e, line, &blank))
             status = -1;
         else if (!blank)
             status = answer_once(e, op);
     }
-    if (status == 0 && ferror(stdin))
-        status = eval_fail(e, "reading standard input failed: %s", strerror(errno));
-    free(line);
-    return status;
+    free(in.bytes);
+    return status ? status : e->error[0] ? -1 : 0;
 }
 
 static bool key_allowed(const char *keys, const char *key, size_t length)

@@ -48,9 +48,11 @@ int eval_setup_attention_row(struct eval *e)
     const char *cap = eval_get(e, "softcap", "0");
     char *end;
     long tile;
-    s->softcap = strtof(cap, &end);
-    if (end == cap || *end || !(s->softcap >= 0) || isinf(s->softcap))
-        return eval_fail(e, "--softcap %s: expected a finite number, 0 for none", cap);
+    double value = strtod(cap, &end);
+    s->softcap = (float)value;
+    if (end == cap || *end || !(value >= 0) || isinf(s->softcap) || (value > 0 && s->softcap == 0))
+        return eval_fail(e, "--softcap %s: expected 0 for none, or a positive binary32 number",
+                         cap);
     return setup_base(e, s) || eval_number(e, "tile", 0, 1, 1 << 30, &tile);
 }
 
@@ -176,6 +178,8 @@ int eval_answer_visible_keys(struct eval *e)
         return -1;
     if (!eval_get(e, "q", NULL) || !eval_get(e, "k", NULL))
         return eval_fail(e, "--q and --k are needed: numbers of queries and keys");
+    if (causal && a.right > 0)
+        return eval_fail(e, "--right %ld: with --causal 1 the right distance is 0", a.right);
     if (window && eval_get(e, "left", NULL))
         return eval_fail(e, "--window counts tokens including the query's own, --left those before "
                             "it: give one of them");

@@ -60,6 +60,10 @@ int eval_setup_quantize(struct eval *e)
                EVAL_POLICY(e, "divisor", nvfp4_divisor, &s->policy.nvfp4.divisor);
     }
     return EVAL_POLICY(e, "scale", scale_rule, &s->policy.rule) ||
+           EVAL_POLICY(e, "scale_inf", scale_inf, &s->policy.scale.inf) ||
+           EVAL_POLICY(e, "scale_nan", scale_nan, &s->policy.scale.nan) ||
+           EVAL_POLICY(e, "scale_zero", scale_zero, &s->policy.scale.zero) ||
+           EVAL_POLICY(e, "block_nan", block_nan, &s->policy.nan) ||
            EVAL_POLICY(e, "arith", arith, &s->policy.arith);
 }
 

@@ -93,6 +93,15 @@ int eval_setup_decode(struct eval *e)
     return 0;
 }
 
+static bool decodes_exactly(const struct encode_state *s, uint64_t code, uint64_t word)
+{
+    struct mxv_value a = mxv_value_normalize(mxv_element_decode(s->src, code));
+    struct mxv_value b = mxv_value_normalize(mxv_element_decode(s->format, word));
+    if (a.kind == MXV_NAN)
+        return b.kind == MXV_NAN;
+    return a.kind == b.kind && a.sign == b.sign && a.sig == b.sig && (a.sig == 0 || a.exp == b.exp);
+}
+
 int eval_answer_decode(struct eval *e)
 {
     struct encode_state *s = e->state;
@@ -105,7 +114,10 @@ int eval_answer_decode(struct eval *e)
             s->format == MXV_F32
                 ? mxv_element_to_f32(s->src, w)
                 : mxv_element_encode(s->format, mxv_element_decode(s->src, w), &s->policy);
-        eval_put(e, word, eval_digits(s->format));
+        if (decodes_exactly(s, w, word))
+            eval_put(e, word, eval_digits(s->format));
+        else
+            eval_reject(e, "the value is no value of --dst (decoding is exact)");
     }
     return 0;
 }

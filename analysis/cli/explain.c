@@ -35,20 +35,37 @@ static void print_value(enum mxv_element format, uint64_t code)
                v.sign ? "-" : "", (unsigned long long)v.sig, v.exp, mxv_code_value(format, code));
 }
 
+static void print_neighbour(const char *side, bool found, double x)
+{
+    if (found)
+        printf(" %s %.17g", side, x);
+    else
+        printf(" %s none", side);
+}
+
 static void print_neighbours(enum mxv_element format, uint64_t code)
 {
     unsigned bits = mxv_element_get(format)->bits;
-    double x = mxv_code_value(format, code), below = -INFINITY, above = INFINITY;
+    double x = mxv_code_value(format, code), below = 0, above = 0;
+    bool has_below = false, has_above = false;
     if (bits > 16 || isnan(x))
-        return;
+        return; // of binary32 and binary64 the neighbours are the codes beside
     for (uint64_t c = 0; c < UINT64_C(1) << bits; c++) {
         double y = mxv_code_value(format, c);
-        if (y < x && y > below)
+        if (y < x && (!has_below || y > below)) {
             below = y;
-        if (y > x && y < above)
+            has_below = true;
+        }
+        if (y > x && (!has_above || y < above)) {
             above = y;
+            has_above = true;
+        }
     }
-    printf("  next      below %.17g, above %.17g\n", below, above);
+    printf("  next     ");
+    print_neighbour("below", has_below, below);
+    printf(",");
+    print_neighbour("above", has_above, above);
+    printf("\n");
 }
 
 int cli_explain(int argc, char **argv)
@@ -74,5 +91,5 @@ int cli_explain(int argc, char **argv)
         print_value(format, code);
         print_neighbours(format, code);
     }
-    return 0;
+    return fflush(stdout) ? cli_usage("explain: writing failed") : 0;
 }

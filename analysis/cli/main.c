@@ -25,6 +25,7 @@ static const struct {
      cli_eval},
     {"report", "verdicts of a log; JUnit XML and one HTML page from it", cli_report},
     {"diff", "what changed between two logs: failures, output, metrics, speed", cli_diff},
+    {"check", "judge the tensors of a foreign kernel: Q, K, V and O from files", cli_check},
     {"probe", "what a black box is: matrix unit or quantiser", cli_probe},
     {"explain", "what a code of a format means", cli_explain},
     {"selftest", "the judge on trial: faults that must be caught, healthy kernels that must pass",

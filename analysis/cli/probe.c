@@ -11,9 +11,21 @@
 #include <string.h>
 
 enum {
-    OPT_PIPE = 256, OPT_QUANTIZER, OPT_VECTORS, OPT_MODEL, OPT_LIKE, OPT_A, OPT_B, OPT_OUT,
-    OPT_SCALE, OPT_BLOCK, OPT_K, OPT_PROFILE,
-    SOURCES = 64, MESSAGE = 1024, SHOWN = 8
+    OPT_PIPE = 256,
+    OPT_QUANTIZER,
+    OPT_VECTORS,
+    OPT_MODEL,
+    OPT_LIKE,
+    OPT_A,
+    OPT_B,
+    OPT_OUT,
+    OPT_SCALE,
+    OPT_BLOCK,
+    OPT_K,
+    OPT_PROFILE,
+    SOURCES = 64,
+    MESSAGE = 1024,
+    SHOWN = 8
 };
 
 struct probe_config {
@@ -283,8 +295,8 @@ static int probe_asked(const struct probe_config *c, struct mxv_probe_entry *e,
     return 0;
 }
 
-static int probe_recorded(const struct probe_config *c, const char *path,
-                          struct mxv_probe_entry *e, struct mxv_probe_result *result)
+static int probe_recorded(const struct probe_config *c, const char *path, struct mxv_probe_entry *e,
+                          struct mxv_probe_result *result)
 {
     char message[MESSAGE];
     struct mxv_probe_record record;

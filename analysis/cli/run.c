@@ -43,6 +43,14 @@ static int check_faults(struct run_config *c)
     return 0;
 }
 
+static bool is_tier(const char *cases)
+{
+    for (unsigned i = 0; mxv_tier_name(i); i++)
+        if (strcmp(mxv_tier_name(i), cases) == 0)
+            return true;
+    return false;
+}
+
 static int run_input(struct run_config *c)
 {
     struct run_source source = {.count = 1};
@@ -87,7 +95,11 @@ int cli_run(int argc, char **argv)
     argp_parse(&argp, argc + 1, words, ARGP_IN_ORDER, NULL, &c);
     c.argc = argc + 1;
     c.argv = words;
+    if (!c.kernel) // a file names the kernels of its lines
+        c.kernel = is_tier(c.cases) || c.input ? "dma" : "all";
     int status = check_kernel(c.kernel);
+    if (status == 0 && c.input && c.count)
+        status = cli_usage("--input is one case: it does not go with --count");
     if (status == 0)
         status = check_faults(&c);
     if (status == 0)

@@ -180,8 +180,8 @@ struct run {
 
 // ---- options
 
-// Folder of the captured activations: the given one, else the first of data/real/... below the
-// current folder, the source folder and the installed data that holds them.
+// Folder of the captured activations: the given one, else data/real/smollm2-135m, which
+// mxv_data_path finds; case lines then name them alike on every machine.
 const char *run_real_folder(const char *given);
 void run_config_defaults(struct run_config *config);
 // Options that verb repro has, too; the others are private to run.c.
@@ -232,8 +232,8 @@ bool run_slot_unpack(struct run_slot *slot, const unsigned char *bytes, size_t s
 
 // ---- bounds (run_bound.c)
 
-double run_gate_count(uint64_t set);            // mutants in a set
-double run_rms(double squares, uint64_t count); // 0 for none
+double run_gate_count(uint64_t set);                        // mutants in a set
+double run_rms(double squares, uint64_t count);             // 0 for none
 double run_gain(const struct mxv_gate_report *gate, int k); // k, or -1 where gain changes nothing
 // Two or three lines on bound and gate of a case; and the terms behind its worst element.
 void run_print_bound(const struct mxv_verify_result *result);

@@ -4,7 +4,7 @@
 // A run from start to report. In this process cases are verified in chunks on OpenMP threads; with
 // workers, in processes (run_workers.c). Either way they are reported in the order of their
 // indices, so that log, hash and totals do not depend on threads or workers. An interrupt ends the
-// run after the chunk in flight (exit status 2).
+// run after the cases in flight (exit status 2).
 #include "cli.h"
 #include "run.h"
 #include <errno.h>
@@ -155,28 +155,58 @@ bool run_next(struct run *run, uint64_t *index)
     return true;
 }
 
+// A chunk under way: cases end in any order and are reported in theirs.
+struct chunk {
+    struct run_slot *slots;
+    bool done[CHUNK], left_out[CHUNK]; // left out: not begun, since the run was interrupted
+    size_t count, reported;
+    int status;
+};
+
+// Reports what has ended without a gap before it. One thread at a time.
+static void report_ended(struct run *run, struct chunk *c)
+{
+    for (; c->reported < c->count && c->done[c->reported]; c->reported++) {
+        if (c->left_out[c->reported])
+            continue;
+        int one = run_finish(run, &c->slots[c->reported]);
+        c->status = c->status ? c->status : one;
+    }
+    run_progress(run, false);
+}
+
+static void run_chunk(struct run *run, struct chunk *c)
+{
+#pragma omp parallel for schedule(dynamic) if (c->count > 1)
+    for (size_t i = 0; i < c->count; i++) {
+        bool begin = !interrupted;
+        if (begin) {
+            run_slot_make(run, &c->slots[i], c->slots[i].index);
+            if (!run_quarantine(run, &c->slots[i]))
+                run_slot_verify(run, &c->slots[i]);
+        }
+#pragma omp critical(mxv_run_report)
+        {
+            c->done[i] = true;
+            c->left_out[i] = !begin;
+            report_ended(run, c);
+        }
+    }
+}
+
 static int run_chunks(struct run *run)
 {
-    struct run_slot *slots = cli_realloc(NULL, CHUNK * sizeof *slots);
-    int status = 0;
-    for (size_t n = 1; status == 0 && n > 0;) {
+    struct chunk c = {.slots = cli_realloc(NULL, CHUNK * sizeof *c.slots), .count = 1};
+    while (c.status == 0 && c.count > 0) {
         uint64_t index;
-        for (n = 0; n < CHUNK && run_next(run, &index); n++)
-            slots[n].index = index;
-#pragma omp parallel for schedule(dynamic) if (n > 1)
-        for (size_t i = 0; i < n; i++) {
-            run_slot_make(run, &slots[i], slots[i].index);
-            if (!run_quarantine(run, &slots[i]))
-                run_slot_verify(run, &slots[i]);
-        }
-        for (size_t i = 0; i < n; i++) {
-            int one = run_finish(run, &slots[i]);
-            status = status ? status : one;
-        }
-        run_progress(run, false);
+        memset(c.done, 0, sizeof c.done);
+        c.reported = 0;
+        for (c.count = 0; c.count < CHUNK && run_next(run, &index); c.count++)
+            c.slots[c.count].index = index;
+        run_chunk(run, &c);
     }
-    free(slots);
-    return status;
+    free(c.slots);
+    return c.status;
 }
 
 static int open_log(struct run *run)
@@ -335,6 +365,7 @@ int run_cases(const struct run_config *config, struct run_source *source)
     if (status == 0) {
         signal(SIGINT, on_interrupt);
         signal(SIGTERM, on_interrupt);
+        signal(SIGHUP, on_interrupt);
         status = conclude(run, config->workers ? run_workers(run) : run_chunks(run));
     } else {
         mxv_log_close(run->log, NULL, 0);

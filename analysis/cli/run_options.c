@@ -35,7 +35,8 @@ enum {
 };
 
 const struct argp_option run_options[] = {
-    {"kernel", 'k', "NAME", 0, "kernel to verify, or all (mxverify list kernels)", 1},
+    {"kernel", 'k', "NAME", 0,
+     "kernel to verify, or all (mxverify list kernels); default dma, for a file of cases all", 1},
     {"cases", 'c', "TIER", 0, "tier (mxverify list cases) or a file of case lines", 1},
     {"count", 'n', "N", 0, "number of cases", 1},
     {"seed", 's', "HEX", 0, "seed of tier fuzz, default 1", 1},
@@ -265,7 +266,6 @@ int run_parse_option(int key, char *arg, struct argp_state *state)
 void run_config_defaults(struct run_config *c)
 {
     memset(c, 0, sizeof *c);
-    c->kernel = "dma";
     c->cases = "smoke";
     c->out = "out";
     c->log_name = "run.jsonl";

@@ -7,6 +7,7 @@
 // over all layers, heads, rows and channels together.
 #include "cli.h"
 #include "run.h"
+#include <mxverify/data_path.h>
 #include <mxverify/truth.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,29 +40,15 @@ struct table {
 
 const char *run_real_folder(const char *given)
 {
-    static const char relative[] = "data/real/smollm2-135m";
-    static const char *const places[] = {relative, MXV_DATA_DIR "/real/smollm2-135m",
-                                         MXV_INSTALLED_DATA_DIR "/real/smollm2-135m"};
-    char probe[1200];
-    if (given)
-        return given;
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        snprintf(probe, sizeof probe, "%s/SHA256SUMS", places[i]);
-        FILE *f = fopen(probe, "r");
-        if (f) {
-            fclose(f);
-            return places[i];
-        }
-    }
-    return relative;
+    return given ? given : "data/real/smollm2-135m";
 }
 
 static void find_layers(struct table *t)
 {
     for (unsigned layer = 0; layer < 1000 && t->layer_count < LAYERS_MAX; layer++) {
-        char path[1200];
+        char path[1200], found[2400];
         snprintf(path, sizeof path, "%s/layer%02u_q.npy", t->folder, layer);
-        FILE *f = fopen(path, "r");
+        FILE *f = fopen(mxv_data_path(path, found, sizeof found), "r");
         if (!f)
             continue;
         fclose(f);

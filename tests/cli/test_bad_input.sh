@@ -63,6 +63,12 @@ check "the NaN file keeps its size" "$(wc -c < ${real}_q.npy)" "$(wc -c < "$work
 refuse "NaN tensor" "NaN" run --kernel dma --input "$work/nan.npy,${real}_k.npy,${real}_v.npy" --out "$work/o"
 refuse "NaN tensor: place" "nan.npy" run --kernel dma --input "$work/nan.npy,${real}_k.npy,${real}_v.npy" --out "$work/o"
 
+# q without a token: shape (0, 64)
+printf '\223NUMPY\001\000v\000' > "$work/empty.npy"
+printf "{'descr': '<f2', 'fortran_order': False, 'shape': (9, 0, 64), }%54s\n" "" >> "$work/empty.npy"
+refuse "no query" "no query token" run --kernel dma --input "$work/empty.npy,${real}_k.npy,${real}_v.npy" --out "$work/o"
+check "explain: full device" 3 "$("$program" explain e4m3 7e > /dev/full 2>/dev/null; echo $?)"
+
 # output folders
 : > "$work/file"
 refuse "output is a file" "file" run --kernel flash --cases fuzz --count 1 --no-real --out "$work/file"

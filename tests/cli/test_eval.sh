@@ -99,6 +99,27 @@ refuse "dot lengths" "A has 1 words and B has 2" "1 | 1 2\n" dot --elem e4m3
 check "answers before a bad line" "05" "$(printf '40400000\nzz\n' | e encode --format e2m1)"
 check "bad line number" 1 "$(grep -c 'line 2' "$work/err")"
 
+# one question at a time over two pipes: the answer comes before the input ends
+mkfifo "$work/ask" "$work/tell"
+"$program" eval encode --format e2m1 < "$work/ask" > "$work/tell" 2>/dev/null &
+exec 8> "$work/ask" 9< "$work/tell"
+printf '40400000\n' >&8
+read -r first <&9
+printf '3F400000\n' >&8
+read -r second <&9
+exec 8>&- 9<&-
+wait
+check "answers while the input stays open" "05 02" "$first $second"
+# decoding is exact or refused
+check "binary64 beyond binary32" "reject" "$(echo 3FF0000000000001 | e decode --format f64)"
+check "binary32 beyond bfloat16" "reject" "$(echo 3F800001 | e decode --format f32 --dst bf16)"
+check "binary64 that fits" "3FC00000" "$(echo 3FF8000000000000 | e decode --format f64)"
+refuse "softcap below binary32" "softcap 1e-46" "3F800000 | 3F800000\n" attention_row --softcap 1e-46
+refuse "right beside causal" "right 3" "" visible_keys --q 2 --k 4 --causal 1 --right 3
+# the kernels' block rule for infinities: scale FE, elements saturate
+check "scale_inf=max" "FE 07" "$(awk 'BEGIN { printf "7F800000"; for (i = 1; i < 32; i++) printf " 0"; print "" }' |
+    e quantize --block mxfp4 --scale_inf max | cut -c1-5)"
+
 # --- streams: 2^18 words on one line and as many lines, and they agree ---------------------------
 awk 'BEGIN { for (i = 0; i < 262144; i++) printf "%08x%s", 1065353216 + i * 32, i % 4096 == 4095 ? "\n" : " " }' > "$work/in"
 tr ' ' '\n' < "$work/in" | e sfu --op ex2 | cksum > "$work/a"

@@ -46,9 +46,29 @@ check "explain" 1 "$("$program" explain e4m3 7e | grep -c 'value     448 =')"
 check "help" 0 "$("$program" --help > /dev/null; echo $?)"
 check "version" 1 "$("$program" --version | grep -c '^mxverify [0-9]')"
 
+check "explain: no neighbour" 1 "$("$program" explain e4m3 7e | grep -c 'above none')"
+
+# captured activations have one name everywhere
+here=$("$program" run --kernel dma --cases real --count 1 --no-truth --maps none --out "$work/here" > /dev/null 2>&1; grep -o '"case":"[^"]*"' "$work/here/run.jsonl")
+there=$(cd "$work" && "$program" run --kernel dma --cases real --count 1 --no-truth --maps none --out "$work/there" > /dev/null 2>&1; grep -o '"case":"[^"]*"' "$work/there/run.jsonl")
+check "real case lines do not depend on the folder" "$here" "$there"
+
+# a fault that does nothing is said to
+"$program" repro 'dma lq=3 lk=3 fault=D5' --out "$work/idle" > "$work/idle.txt" 2>/dev/null
+check "idle fault" 1 "$(grep -c 'the fault changed nothing' "$work/idle.txt")"
+
+# an interrupt stops the run after the cases in flight, with what is done in the log
+"$program" run --kernel dma --cases fuzz --count 4000 --no-real --no-truth --maps none --out "$work/int" > /dev/null 2>&1 &
+pid=$!
+while ! grep -q '"record":"case"' "$work/int/run.jsonl" 2>/dev/null; do sleep 0.1; done
+kill -HUP $pid
+wait $pid
+check "interrupted: status" 2 $?
+check "interrupted: totals" 1 "$(tail -1 "$work/int/run.jsonl" | grep -c '"stopped_early":true')"
+
 # a file of case lines
 printf '# two cases\nflash lq=3 lk=5 d=32\n\ndma lq=3 lk=5 d=32 mask=full # comment\n' > "$work/two.cases"
-"$program" run --kernel all --cases "$work/two.cases" --out "$work/two" > "$work/two.txt" 2>/dev/null
+"$program" run --cases "$work/two.cases" --out "$work/two" > "$work/two.txt" 2>/dev/null
 check "file of cases" 0 $?
 check "file of cases: two" 1 "$(grep -c ' 2 cases in ' "$work/two.txt")"
 

@@ -33,7 +33,8 @@ static bool zero_shows(const struct mxv_mma_model *m)
         return false;
     if (m->scale != MXV_MMA_NO_SCALE)
         return m->scale == MXV_E8M0;
-    return m->a == MXV_BF16 || m->a == MXV_TF32 || (m->a == MXV_F16 && m->result == MXV_MMA_F16 && m->zero_exp > -28);
+    return m->a == MXV_BF16 || m->a == MXV_TF32 ||
+           (m->a == MXV_F16 && m->result == MXV_MMA_F16 && m->zero_exp > -28);
 }
 
 static size_t wrong(const struct mxv_mma_model *m, const char *what, struct mxv_probe_range r)

@@ -59,7 +59,8 @@ static const struct {
     {MXV_PROPERTY_V_ONES, MXV_KERNEL_DMA, "v-scale-dropped"},
     {MXV_PROPERTY_IDENTITY_V, MXV_KERNEL_FLASH, "causal-off-by-one"},
     {MXV_PROPERTY_IDENTITY_V, MXV_KERNEL_DMA, "D3"},
-    {MXV_PROPERTY_IDENTITY_V, MXV_KERNEL_TILEMIX, "mask-top-left"},
+    {MXV_PROPERTY_IDENTITY_V, MXV_KERNEL_TILEMIX, "causal-off-by-one"},
+    {MXV_PROPERTY_UNIFORM, MXV_KERNEL_DMA, "mask-top-left"},
     {MXV_PROPERTY_UNIFORM, MXV_KERNEL_FLASH, "tail-dropped"},
     {MXV_PROPERTY_UNIFORM, MXV_KERNEL_TILEMIX, "stale-value"},
     {MXV_PROPERTY_ONE_HOT, MXV_KERNEL_FLASH, "columns-permuted"},
@@ -72,7 +73,7 @@ static const struct {
     {MXV_PROPERTY_LSE_MERGE, MXV_KERNEL_TILEMIX, "lse-without-max"},
     {MXV_PROPERTY_CAUSAL_PREFIX, MXV_KERNEL_FLASH, "causal-off-by-one"},
     {MXV_PROPERTY_CAUSAL_PREFIX, MXV_KERNEL_DMA, "causal-off-by-one"},
-    {MXV_PROPERTY_POWER_OF_TWO_V, MXV_KERNEL_FLASH, "acc-f16"},
+    {MXV_PROPERTY_CAUSAL_PREFIX, MXV_KERNEL_TILEMIX, "causal-off-by-one"},
     {MXV_PROPERTY_POWER_OF_TWO_V, MXV_KERNEL_DMA, "v-scale-dropped"},
     {MXV_PROPERTY_GQA_REPLICATION, MXV_KERNEL_FLASH, "gqa-modulo"},
     {MXV_PROPERTY_GQA_REPLICATION, MXV_KERNEL_TILEMIX, "gqa-modulo"},
@@ -85,6 +86,7 @@ static const struct {
 
 static void test_faults_violate(void **state)
 {
+    size_t missed = 0;
     (void)state;
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
         enum mxv_fault fault;
@@ -94,11 +96,13 @@ static void test_faults_violate(void **state)
                                                .faults = UINT64_C(1) << fault,
                                                .seed = 1};
         struct mxv_property_result r = check(broken[i].property, &o);
+        missed += r.outcome != MXV_PROPERTY_VIOLATED;
         if (r.outcome != MXV_PROPERTY_VIOLATED)
-            fail_msg("%s with %s: %s %s (worst %g)", mxv_property_name(broken[i].property),
-                     broken[i].fault, mxv_choice_name(MXV_CHOICE_KERNEL, broken[i].kernel),
-                     mxv_property_outcome_name(r.outcome), r.worst);
+            print_message("%s with %s: %s %s (worst %g)\n", mxv_property_name(broken[i].property),
+                          broken[i].fault, mxv_choice_name(MXV_CHOICE_KERNEL, broken[i].kernel),
+                          mxv_property_outcome_name(r.outcome), r.worst);
     }
+    assert_int_equal(missed, 0);
 }
 
 // An implementation whose every second call turns the last bit of its first word.
