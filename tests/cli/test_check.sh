@@ -80,7 +80,7 @@ cd "$work" || exit 1
 judge() { # EXPECTED NAME OPTIONS...
     expected=$1 name=$2
     shift 2
-    "$program" check --kernel flash --set mask=causal "$@" > out 2> err
+    "$program" check --kernel flash --set mask=causal --folder folder "$@" > out 2> err
     check "$name: status" "$expected" $?
 }
 qkv="--q q.npy --k k.npy --v v.npy"
@@ -89,8 +89,8 @@ has "its bound" 'bound: pass; of 2560 elements 2560 within\|(model: 0 wrong, 0 u
 has "its verdict" '^verdict: pass'
 has "its gain" '^gain of rows on the emulation: .* median 1'
 has "its hull" '^elements beyond the visible values of their channel: 0 of 2560'
-repro=$(head -n 1 out | sed "s/^mxverify/'\$program'/")
-(eval "$repro --no-truth --out again" > repro.txt 2>&1)
+line=$(head -n 1 out | sed "s/^mxverify repro '//; s/'\$//")
+"$program" repro "$line" --no-truth --out again > repro.txt 2>&1
 check "the repro line" 0 $?
 
 judge 0 "FlashAttention's layout" --layout blhd --q q.blhd.npy --k k.blhd.npy --v v.blhd.npy --out o.blhd.npy
