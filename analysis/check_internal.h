@@ -25,6 +25,17 @@ void check_subject_free(struct check_subject *s);
 void check_head(const struct check_subject *s, size_t sequence, size_t head, uint32_t *out,
                 uint32_t *lse);
 
+// Words of one tensor, [heads][batch * tokens][cols].
+struct check_words {
+    uint32_t *words;
+    size_t heads, rows, cols;
+};
+enum mxv_status check_read_words(const struct mxv_check_tensor *from, const char *name,
+                                 enum mxv_check_layout layout, struct check_words *out,
+                                 char *message, size_t size);
+enum mxv_status check_operands(const struct mxv_check_options *o, const struct check_subject *s,
+                               struct mxv_check_result *r, char *message, size_t size);
+
 enum mxv_status check_fit(const struct mxv_check_options *o, const struct check_subject *s,
                           struct mxv_check_result *r, struct mxv_case *best, char *message,
                           size_t size);

@@ -229,6 +229,26 @@ enum mxv_status check_read(const struct mxv_check_options *o, struct check_subje
     return status;
 }
 
+enum mxv_status check_read_words(const struct mxv_check_tensor *from, const char *name,
+                                 enum mxv_check_layout layout, struct check_words *out,
+                                 char *message, size_t size)
+{
+    struct shaped x = {.name = name};
+    size_t at = 0;
+    enum mxv_status status = read(from, 1, layout, &x, message, size);
+    if (status == MXV_OK) {
+        *out = (struct check_words){NULL, x.heads, x.batch * x.tokens, x.d};
+        out->words = malloc(x.t.count * sizeof *out->words + 1);
+        status = out->words ? MXV_OK : fail(message, size, &x, "out of memory");
+    }
+    for (size_t h = 0; status == MXV_OK && h < out->heads; h++)
+        for (size_t r = 0; r < out->rows; r++)
+            for (size_t c = 0; c < out->cols; c++)
+                out->words[at++] = (uint32_t)code(&x, h, r, c);
+    mxv_tensor_free(&x.t);
+    return status;
+}
+
 void check_subject_free(struct check_subject *s)
 {
     free(s->out);

@@ -80,8 +80,7 @@ enum mxv_status probe_command(const char *command, FILE *input, char **text, cha
     return status;
 }
 
-// The next line that holds something; *count words of it, `most` at most, are stored.
-static bool next_answer(char **at, uint32_t *words, size_t most, size_t *count)
+bool probe_next_answer(char **at, uint32_t *words, size_t most, size_t *count)
 {
     while (**at) {
         char *line = *at, *stop = strchr(line, '\n');
@@ -148,7 +147,7 @@ enum mxv_status mxv_probe_ask_command(void *ctx, const struct mxv_mma_model *fac
     fclose(f);
     char *at = text;
     for (size_t i = 0, words = 0; i < count && status == MXV_OK; i++)
-        if (!next_answer(&at, &answers[i], 1, &words) || words != 1) {
+        if (!probe_next_answer(&at, &answers[i], 1, &words) || words != 1) {
             snprintf(message, size, "`%.200s`: answer %zu of %zu is %s", (const char *)ctx, i + 1,
                      count, words || !*at ? "missing" : "no hexadecimal word");
             status = MXV_ERR_INPUT;
@@ -174,7 +173,7 @@ enum mxv_status mxv_probe_quantise_command(void *ctx, enum mxv_block block, cons
     for (size_t i = 0; i < count && status == MXV_OK; i++) {
         uint32_t words[MXV_BLOCK_SIZE_MAX + 1] = {0};
         size_t got = 0;
-        if (!next_answer(&at, words, n + 1, &got) || got != n + 1) {
+        if (!probe_next_answer(&at, words, n + 1, &got) || got != n + 1) {
             snprintf(message, size,
                      "`%.200s`: answer %zu of %zu has %zu words, not scale and %zu codes",
                      (const char *)ctx, i + 1, count, got, n);

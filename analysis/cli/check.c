@@ -26,6 +26,8 @@ enum {
     OPT_TRUTH,
     OPT_FIT,
     OPT_EXPLAIN,
+    OPT_OPERAND,
+    OPT_OPERAND_END = OPT_OPERAND + MXV_CHECK_OPERAND_COUNT,
     MESSAGE = 1024
 };
 
@@ -43,9 +45,16 @@ static const struct argp_option options[] = {
     {"v", OPT_V, "FILE", 0, "values", 0},
     {"out", OPT_O, "FILE", 0, "the output of the kernel, f32, f16 or bf16", 0},
     {"lse", OPT_LSE, "FILE", 0, "its log-sum-exp, f32", 0},
+    {"q-codes", OPT_OPERAND + MXV_CHECK_Q_CODE, "FILE", 0,
+     "its quantised operands, compared with the emulation's: elements of Q", 0},
+    {"q-scales", OPT_OPERAND + MXV_CHECK_Q_SCALE, "FILE", 0, "block scales of Q, row-major", 0},
+    {"k-codes", OPT_OPERAND + MXV_CHECK_K_CODE, "FILE", 0, "elements of K", 0},
+    {"k-scales", OPT_OPERAND + MXV_CHECK_K_SCALE, "FILE", 0, "block scales of K", 0},
     {"set", OPT_SET, "KEY=VALUE", 0, "option of the kernel (docs/case-language.md); repeatable", 1},
     {"dtype", OPT_DTYPE, "[TENSOR=]FORMAT", 0,
-     "element format of a file that does not say (bf16 and FP8 in .npy); TENSOR: q k v out lse", 1},
+     "element format of a file that does not say (bf16 and FP8 in .npy); TENSOR: q k v out lse "
+     "q-codes ...",
+     1},
     {"packed", OPT_PACKED, "TENSOR", 0, "bytes of this tensor hold two E2M1 codes, low first", 1},
     {"layout", OPT_LAYOUT, "bhld|blhd", 0, "order of dimensions; default bhld", 1},
     {"folder", OPT_FOLDER, "DIR", 0, "converted operands and maps; default out", 2},
@@ -63,6 +72,11 @@ static struct mxv_check_tensor *tensor(struct check_config *c, const char *name,
     for (size_t i = 0; i < 5; i++)
         if (strlen(names[i]) == length && strncmp(names[i], name, length) == 0)
             return all[i];
+    for (unsigned i = 0; i < MXV_CHECK_OPERAND_COUNT; i++) {
+        const char *own = mxv_check_operand_name(i);
+        if (strlen(own) == length && strncmp(own, name, length) == 0)
+            return &c->check.operands[i];
+    }
     return NULL;
 }
 
@@ -104,6 +118,10 @@ static error_t parse_more(int key, char *arg, struct argp_state *state)
 {
     struct check_config *c = state->input;
     struct mxv_check_tensor *t;
+    if (key >= OPT_OPERAND && key < OPT_OPERAND_END) {
+        c->check.operands[key - OPT_OPERAND].where = arg;
+        return 0;
+    }
     switch (key) {
     case OPT_DTYPE:
         take_dtype(state, c, arg);
@@ -225,6 +243,31 @@ static void print_properties(const struct mxv_check_properties *p)
            (unsigned long long)p->leaking, (unsigned long long)p->nonfinite);
 }
 
+static void print_operands(const struct mxv_check_result *r)
+{
+    for (unsigned i = 0; i < MXV_CHECK_OPERAND_COUNT; i++) {
+        const struct mxv_check_operand *o = &r->operands[i];
+        if (o->given && !o->found)
+            printf("%s: no route of these options has operands of that shape\n",
+                   mxv_check_operand_name(i));
+        else if (o->given)
+            printf("%s: %llu of %llu words unlike those of route %s\n", mxv_check_operand_name(i),
+                   (unsigned long long)o->differing, (unsigned long long)o->words,
+                   mxv_choice_name(MXV_CHOICE_ROUTE, o->route));
+        if (o->given && o->differing)
+            printf("  first: head %zu, token %zu, column %zu, expected %X, got %X\n", o->head,
+                   o->row, o->col, o->expected, o->got);
+    }
+}
+
+static bool operands_agree(const struct mxv_check_result *r)
+{
+    for (unsigned i = 0; i < MXV_CHECK_OPERAND_COUNT; i++)
+        if (r->operands[i].given && (!r->operands[i].found || r->operands[i].differing))
+            return false;
+    return true;
+}
+
 static void print_metrics(const struct mxv_verify_result *v)
 {
     const struct {
@@ -250,6 +293,7 @@ static int report(const struct check_config *c, const struct mxv_check_result *r
     printf("mxverify repro '%s'\n", r->line);
     print_fits(r);
     print_properties(&r->properties);
+    print_operands(r);
     print_metrics(v);
     run_print_bound(v);
     if (c->explain)
@@ -263,7 +307,7 @@ static int report(const struct check_config *c, const struct mxv_check_result *r
         printf("%s\n", v->diagnosis);
     if (fault)
         printf("known fault: %s\n", r->fits[0].change);
-    return v->verdict == MXV_VERDICT_PASS && !fault ? 0 : 1;
+    return v->verdict == MXV_VERDICT_PASS && !fault && operands_agree(r) ? 0 : 1;
 }
 
 int cli_check(int argc, char **argv)
@@ -273,8 +317,8 @@ int cli_check(int argc, char **argv)
         parse,
         NULL,
         "Judges tensors of a foreign kernel: bits, bound, truth, maps, properties, nearest fault.\v"
-        "Exit status: 0 the verdict is pass and no known fault fits, 1 otherwise, 3 for usage and "
-        "files.",
+        "Exit status: 0 the verdict is pass, no known fault fits and the operands given agree; 1 "
+        "otherwise, 3 for usage and files.",
         NULL,
         NULL,
         NULL};

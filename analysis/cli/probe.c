@@ -13,6 +13,7 @@
 enum {
     OPT_PIPE = 256,
     OPT_QUANTIZER,
+    OPT_ATTENTION,
     OPT_VECTORS,
     OPT_MODEL,
     OPT_LIKE,
@@ -29,7 +30,7 @@ enum {
 };
 
 struct probe_config {
-    const char *pipe, *quantiser, *model, *profile, *block;
+    const char *pipe, *quantiser, *attention, *model, *profile, *block;
     const char *vectors[SOURCES];
     size_t vector_count;
     struct mxv_mma_model face;
@@ -41,6 +42,8 @@ static const struct argp_option options[] = {
     {"pipe", OPT_PIPE, "COMMAND", 0, "a matrix unit: reads requests of `mxverify eval mma`", 0},
     {"quantizer", OPT_QUANTIZER, "COMMAND", 0,
      "a block quantiser: reads requests of `mxverify eval quantize`", 0},
+    {"attention", OPT_ATTENTION, "COMMAND", 0,
+     "masked rows of an attention: reads requests of `mxverify eval attention_row`", 0},
     {"vectors", OPT_VECTORS, "FILE", 0,
      "recorded answers: a capture, or lines A | B | C [| scales] | D; may be repeated", 0},
     {"model", OPT_MODEL, "MODEL", 0, "a model of this project as the black box", 0},
@@ -137,6 +140,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case OPT_QUANTIZER:
         c->quantiser = arg;
+        break;
+    case OPT_ATTENTION:
+        c->attention = arg;
         break;
     case OPT_VECTORS:
         if (c->vector_count == SOURCES)
@@ -271,6 +277,20 @@ static int probe_quantiser(const struct probe_config *c)
     return status;
 }
 
+static int probe_masked(const struct probe_config *c)
+{
+    struct mxv_probe_masked m;
+    char message[MESSAGE];
+    if (mxv_probe_masked_run(c->attention, &m, message, sizeof message) != MXV_OK)
+        return cli_usage("probe: %s", message);
+    printf("row without a visible key: %s (%s), word %08X", mxv_probe_masked_name(m.row),
+           mxv_probe_masked_text(m.row), m.out);
+    if (m.has_lse)
+        printf(", LSE %08X", m.lse);
+    printf("\n");
+    return m.row == MXV_PROBE_MASKED_OTHER ? 1 : 0;
+}
+
 // A unit behind a command or a model. 0, or 3.
 static int probe_asked(const struct probe_config *c, struct mxv_probe_entry *e,
                        struct mxv_probe_result *result)
@@ -361,8 +381,11 @@ int cli_probe(int argc, char **argv)
         NULL};
     struct probe_config c = {.face = {.result = MXV_MMA_F32, .scale = MXV_MMA_NO_SCALE}};
     cli_parse(&argp, "mxverify probe", argc, argv, &c);
-    if (!!c.pipe + !!c.quantiser + !!c.model + !!c.vector_count != 1)
-        return cli_usage("probe: one of --pipe, --quantizer, --vectors and --model is needed");
-    int status = c.quantiser ? probe_quantiser(&c) : probe_units(&c);
+    if (!!c.pipe + !!c.quantiser + !!c.attention + !!c.model + !!c.vector_count != 1)
+        return cli_usage(
+            "probe: one of --pipe, --quantizer, --attention, --vectors and --model is needed");
+    int status = c.quantiser   ? probe_quantiser(&c)
+                 : c.attention ? probe_masked(&c)
+                               : probe_units(&c);
     return fflush(stdout) ? cli_usage("writing the answer failed") : status;
 }

@@ -97,6 +97,19 @@ probe --quantizer "'$program' eval quantize --block mxfp4 | sed 's/ 03/ 02/g'" -
 check "a quantiser without code 3" 1 $?
 has "a quantiser without code 3: said" 'outside the space'
 
+# Masked rows: the policies that are met.
+masked() { # NAME ANSWER
+    probe --attention "cat > /dev/null; echo 40000000 00000000; echo $2"
+    check "masked row $1: status" 0 $?
+    has "masked row $1" "^row without a visible key: $1 "
+}
+masked zero '00000000 FF800000'
+masked nan '7FC00000 7FC00000'
+masked mean '40400000 C8989680'
+probe --attention "'$program' eval attention_row"
+check "the emulation's masked row" 0 $?
+has "the emulation's masked row: zero, -Inf" 'zero .* LSE FF800000$'
+
 # Refusals.
 refuse() { # NAME TEXT OPTIONS...
     name=$1 text=$2
@@ -112,6 +125,7 @@ refuse "a command that fails" 'ended with status 1' --pipe 'cat > /dev/null; exi
 refuse "a command that says nothing" 'answer 1 of .* is missing' --pipe 'cat > /dev/null' --a f16
 refuse "a command that says words" 'no hexadecimal word\|missing' --pipe 'sed s/.*/zero/' --a f16
 refuse "short blocks" 'words, not scale and 32 codes' --quantizer 'sed s/.*/00/' --block mxfp4
+refuse "no attention" 'not 40000000' --attention 'cat > /dev/null; echo 0; echo 0'
 refuse "scale without block" 'block 16 or 32' --pipe cat --a e2m1 --scale e8m0
 
 echo "$checks checks, $failures failures"

@@ -192,6 +192,69 @@ static void gain_is_measured(void **state)
     drop(&m);
 }
 
+struct tap_copy {
+    enum mxv_stage stage;
+    enum mxv_route route;
+    uint8_t bytes[16384];
+    size_t rows, cols;
+};
+
+static void copy_tap(void *ctx, const struct mxv_tap *tap)
+{
+    struct tap_copy *t = ctx;
+    if (tap->stage != t->stage || tap->route != t->route)
+        return;
+    t->rows = tap->rows;
+    t->cols = tap->cols;
+    for (size_t i = 0; i < tap->rows * tap->cols && i < sizeof t->bytes; i++)
+        t->bytes[i] = (uint8_t)tap->words[i];
+}
+
+// The emulation's own codes of the low route, then with one of them changed.
+static void operands_are_compared(void **state)
+{
+    (void)state;
+    struct made m;
+    char path[128], message[1024];
+    static struct tap_copy codes = {.stage = MXV_STAGE_Q_CODE, .route = MXV_ROUTE_LOW};
+    make("dma lq=40 lk=200 d=64 out=f32 seed=4", &m);
+    uint32_t *out = malloc(m.rows * m.data.a.d * sizeof *out);
+    struct mxv_tap_sink sink = {copy_tap, &codes};
+    assert_int_equal(mxv_engine_head(&m.data.a, 0, 0, out, NULL, &sink, message, sizeof message),
+                     0);
+    free(out);
+    snprintf(path, sizeof path, "%s/codes.npy", folder);
+    struct mxv_check_options o = {.q.where = m.q,
+                                  .k.where = m.k,
+                                  .v.where = m.v,
+                                  .out.where = m.out,
+                                  .folder = folder,
+                                  .fit_scores = 1000000,
+                                  .verify = {.truth = true, .truth_scores = 3000}};
+    o.operands[MXV_CHECK_Q_CODE] =
+        (struct mxv_check_tensor){path, {.has_type = true, .type = MXV_E2M1}};
+    mxv_case_defaults(MXV_KERNEL_DMA, &o.base);
+    for (unsigned change = 0; change < 2; change++) {
+        codes.bytes[3 * codes.cols + 5] ^= (uint8_t)change;
+        store(path, "|u1", 3, 1, codes.rows, codes.cols, codes.bytes);
+        enum mxv_status status = mxv_check_run(&o, &result, message, sizeof message);
+        if (status != MXV_OK)
+            print_error("%s\n", message);
+        assert_int_equal(status, MXV_OK);
+        const struct mxv_check_operand *q = &result.operands[MXV_CHECK_Q_CODE];
+        assert_true(q->given && q->found);
+        assert_int_equal(q->route, MXV_ROUTE_LOW);
+        assert_int_equal(q->words, 40 * 64);
+        assert_int_equal(q->differing, change);
+        if (change) {
+            assert_int_equal(q->row, 3);
+            assert_int_equal(q->col, 5);
+        }
+        mxv_check_free(&result);
+    }
+    drop(&m);
+}
+
 // Row 0 of a causal call with align=tl sees key 0 alone; it is given the values of key 5.
 static void leak_is_seen(void **state)
 {
@@ -244,9 +307,13 @@ static int finish(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_are_found), cmocka_unit_test(faults_are_named),
-        cmocka_unit_test(lse_counts),        cmocka_unit_test(gain_is_measured),
-        cmocka_unit_test(leak_is_seen),      cmocka_unit_test(wrong_shapes_are_refused),
+        cmocka_unit_test(options_are_found),
+        cmocka_unit_test(faults_are_named),
+        cmocka_unit_test(lse_counts),
+        cmocka_unit_test(gain_is_measured),
+        cmocka_unit_test(leak_is_seen),
+        cmocka_unit_test(operands_are_compared),
+        cmocka_unit_test(wrong_shapes_are_refused),
     };
     return cmocka_run_group_tests(tests, begin, finish);
 }

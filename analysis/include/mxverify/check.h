@@ -35,7 +35,22 @@ struct mxv_check_tensor {
     struct mxv_tensor_read_options options;
 };
 
+// Quantised operands beside the outputs, compared with the emulation's, route by route.
+#define MXV_CHECK_OPERANDS(X)                                                                      \
+    X(Q_CODE, "q-codes", "elements of Q, [batch][heads][tokens][d]")                               \
+    X(Q_SCALE, "q-scales", "block scales of Q, [batch][heads][tokens][blocks of a row]")           \
+    X(K_CODE, "k-codes", "elements of K")                                                          \
+    X(K_SCALE, "k-scales", "block scales of K")
+enum mxv_check_operand_id {
+#define X(id, name, text) MXV_CHECK_##id,
+    MXV_CHECK_OPERANDS(X)
+#undef X
+        MXV_CHECK_OPERAND_COUNT
+};
+const char *mxv_check_operand_name(unsigned operand); // NULL beyond the last one
+
 struct mxv_check_options {
+    struct mxv_check_tensor operands[MXV_CHECK_OPERAND_COUNT];
     struct mxv_check_tensor q, k, v, out,
         lse; // lse: [batch][heads][tokens], binary32, NULL allowed
     enum mxv_check_layout layout;
@@ -63,7 +78,17 @@ struct mxv_check_properties {
     uint64_t nonfinite;
 };
 
+// A quantised operand against the route that it is nearest to, under the options of result.c.
+struct mxv_check_operand {
+    bool given, found; // found: some route of the call has an operand of that shape
+    enum mxv_route route;
+    uint64_t differing, words;
+    size_t head, row, col; // of the first difference
+    uint32_t expected, got;
+};
+
 struct mxv_check_result {
+    struct mxv_check_operand operands[MXV_CHECK_OPERAND_COUNT];
     char line[MXV_CASE_LINE_SIZE]; // the case of the base: mxverify repro takes it
     struct mxv_case c;
     size_t attempts, heads, heads_compared; // of the fits

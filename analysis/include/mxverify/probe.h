@@ -171,6 +171,34 @@ enum mxv_status mxv_probe_quantise_command(void *ctx, enum mxv_block block, cons
                                            size_t count, uint8_t *scale, uint8_t *codes,
                                            char *message, size_t size);
 
+// ---- masked rows --------------------------------------------------------------------------------
+
+// X(id, name, text): what a row of attention without a visible key gives.
+#define MXV_PROBE_MASKED_ROWS(X)                                                                   \
+    X(ZERO, "zero", "output 0")                                                                    \
+    X(NAN_, "nan", "output NaN: 0/0, or -Inf minus -Inf")                                          \
+    X(MEAN, "mean", "the mean of all values: a finite sentinel stands for -Inf")                   \
+    X(OTHER, "other", "none of these")
+enum mxv_probe_masked_row {
+#define X(id, name, text) MXV_PROBE_MASKED_##id,
+    MXV_PROBE_MASKED_ROWS(X)
+#undef X
+        MXV_PROBE_MASKED_COUNT
+};
+const char *mxv_probe_masked_name(unsigned row); // NULL beyond the last one
+const char *mxv_probe_masked_text(unsigned row);
+
+struct mxv_probe_masked {
+    enum mxv_probe_masked_row row;
+    uint32_t out; // binary32 words
+    bool has_lse;
+    uint32_t lse;
+};
+// Asks a command that reads requests of `mxverify eval attention_row`. MXV_ERR_INPUT when a row
+// with one visible key does not give that key's value.
+enum mxv_status mxv_probe_masked_run(const char *command, struct mxv_probe_masked *out,
+                                     char *message, size_t size);
+
 // ---- profiles -----------------------------------------------------------------------------------
 
 enum { MXV_PROBE_ARCHES = 16 };
