@@ -116,8 +116,14 @@ enum mxv_status tiers_file(struct case_list *list, const char *path, unsigned ke
         return MXV_ERR_INPUT;
     }
     errno = 0;
-    while (status == MXV_OK && getline(&line, &room, f) >= 0) {
+    ssize_t length;
+    while (status == MXV_OK && (length = getline(&line, &room, f)) >= 0) {
         number++;
+        if (strlen(line) != (size_t)length) {
+            text_message(message, size, "%s: line %zu: the line holds a NUL byte", path, number);
+            status = MXV_ERR_INPUT;
+            break;
+        }
         line[strcspn(line, "#\r\n")] = '\0';
         if (line[strspn(line, " \t")])
             status = append_line(list, line, kernels, path, number, message, size);

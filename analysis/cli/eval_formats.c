@@ -38,6 +38,8 @@ int eval_encode_policy(struct eval *e, struct mxv_encode *p)
         eval_number(e, "random", 0, 0, 0xFFFFFFFFL, &random) ||
         eval_number(e, "random_bits", 0, 0, 32, &bits))
         return -1;
+    if (p->round != MXV_RS && (eval_get(e, "random", NULL) || eval_get(e, "random_bits", NULL)))
+        return eval_fail(e, "--random and --random_bits have no effect without --round rs");
     p->min_set = eval_get(e, "min", NULL) != NULL;
     p->min = (int)min;
     p->random = (uint32_t)random;
@@ -333,7 +335,8 @@ int eval_answer_storage_bytes(struct eval *e)
     if (status == MXV_OK)
         eval_put(e, bytes, 8);
     else
-        eval_reject(e, status == MXV_ERR_UNSUPPORTED ? "safetensors has no such dtype"
-                                                     : "the bits are no whole number of bytes");
+        eval_reject(e, status == MXV_ERR_UNSUPPORTED
+                           ? "safetensors has no such dtype"
+                           : "the bits are no whole number of bytes, or more than fit in 64 bits");
     return 0;
 }

@@ -69,6 +69,9 @@ printf "{'descr': '<f2', 'fortran_order': False, 'shape': (9, 0, 64), }%54s\n" "
 refuse "no query" "no query token" run --kernel dma --input "$work/empty.npy,${real}_k.npy,${real}_v.npy" --out "$work/o"
 check "explain: full device" 3 "$("$program" explain e4m3 7e > /dev/full 2>/dev/null; echo $?)"
 
+printf 'dma lq=3 lk=3\000 zzz\n' > "$work/nul.cases"
+refuse "NUL in a case file" "nul.cases.*line 1.*NUL" run --cases "$work/nul.cases" --out "$work/o"
+
 # output folders
 : > "$work/file"
 refuse "output is a file" "file" run --kernel flash --cases fuzz --count 1 --no-real --out "$work/file"

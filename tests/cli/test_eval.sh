@@ -115,6 +115,7 @@ check "binary64 beyond binary32" "reject" "$(echo 3FF0000000000001 | e decode --
 check "binary32 beyond bfloat16" "reject" "$(echo 3F800001 | e decode --format f32 --dst bf16)"
 check "binary64 that fits" "3FC00000" "$(echo 3FF8000000000000 | e decode --format f64)"
 refuse "softcap below binary32" "softcap 1e-46" "3F800000 | 3F800000\n" attention_row --softcap 1e-46
+refuse "random without rs" "no effect without --round rs" "3F800000\n" encode --format e2m1 --random 7
 refuse "right beside causal" "right 3" "" visible_keys --q 2 --k 4 --causal 1 --right 3
 # the kernels' block rule for infinities: scale FE, elements saturate
 check "scale_inf=max" "FE 07" "$(awk 'BEGIN { printf "7F800000"; for (i = 1; i < 32; i++) printf " 0"; print "" }' |
