@@ -92,7 +92,6 @@ static void bound_scores(struct bound_walk *w, const struct mxv_bound_row *r, si
         unsigned i = problem_route(p, row, n);
         const double *q = p->exact.q[i] + row * d, *k = p->exact.k[i] + n * d;
         double sum = 0, k_max = 0;
-#pragma omp simd reduction(+ : sum)
         for (size_t c = 0; c < d; c++)
             sum += fabs(q[c]) * fabs(k[c]);
         for (size_t c = 0; c < d; c++)

@@ -65,8 +65,9 @@ void run_apply_ledger(struct run *run, struct run_slot *s)
                      verdict == MXV_VERDICT_WAIVED ? "known failure"
                                                    : "passed, but is listed as failing",
                      e->reason, e->owner, e->url, e->expires);
-    if (before[0] && n > 0 && (size_t)n < sizeof before)
-        snprintf(reason + n, sizeof before - (size_t)n, "; %s", before);
+    if (before[0] && n > 0 && (size_t)n + 3 < sizeof before)
+        snprintf(reason + n, sizeof before - (size_t)n, "; %.*s",
+                 (int)(sizeof before - (size_t)n - 3), before);
 }
 
 void run_report_ledger(const struct run *run)
