@@ -43,6 +43,7 @@ for kernel in $kernels; do
                 echo "$kernel: the run of $program fails"
                 exit 1
             }
+            hash=${hash#hash }
             case $hash in
                 '' | *[!0-9a-f]*)
                     echo "$kernel: $program prints '$hash', not a hash"
