@@ -119,5 +119,6 @@ float from_f16(uint32_t code);
 float from_bf16(uint32_t code);
 float round_to(enum mxv_element type, float x); // nearest even, overflow to infinity; FP8 saturates
 uint32_t code_of(enum mxv_element type, float x);
+float amax_of(const float *x, size_t n); // largest |x|; NaN is ignored, 0 for nothing
 
 #endif

@@ -9,14 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-static float amax_of(const float *x, size_t n)
-{
-    float m = 0;
-    for (size_t i = 0; i < n; i++)
-        m = fabsf(x[i]) > m ? fabsf(x[i]) : m;
-    return m;
-}
-
 // Group of a row for INT8 scales (tilemix.md 1.3).
 static size_t int8_group(enum mxv_granularity g, size_t row, size_t tile, bool key)
 {

@@ -17,14 +17,6 @@ static enum mxv_element operand_type(const struct mxv_attention *a)
     return dma ? MXV_F16 : a->vt;
 }
 
-static float amax_of(const float *x, size_t n)
-{
-    float m = 0;
-    for (size_t i = 0; i < n; i++)
-        m = fabsf(x[i]) > m ? fabsf(x[i]) : m;
-    return m;
-}
-
 static void smooth_keys(float *k, size_t rows, size_t d, enum mxv_element type)
 {
     for (size_t c = 0; c < d; c++) {

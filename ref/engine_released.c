@@ -26,14 +26,6 @@ static float clamp(float y, float limit)
     return fabsf(y) > limit ? copysignf(limit, y) : y;
 }
 
-static float amax_of(const float *x, size_t n)
-{
-    float m = 0;
-    for (size_t i = 0; i < n; i++)
-        m = fabsf(x[i]) > m ? fabsf(x[i]) : m;
-    return m;
-}
-
 // 2^(FLOOR2(a) - e): zero for a = 0, infinity for infinity.
 static float block_scale(float a, int e)
 {

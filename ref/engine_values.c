@@ -48,7 +48,7 @@ float round_to(enum mxv_element type, float x)
     return type == MXV_F32 ? x : value_of(mxv_element_to_f32(type, code_of(type, x)));
 }
 
-static float amax_of(const float *x, size_t n)
+float amax_of(const float *x, size_t n)
 {
     float m = 0;
     for (size_t i = 0; i < n; i++)

@@ -7,6 +7,7 @@
 #ifndef MXV_CLI_H
 #define MXV_CLI_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 int cli_run(int argc, char **argv);
@@ -26,6 +27,8 @@ int cli_properties(int argc, char **argv);
 
 // Prints `mxverify: ...` to stderr and returns 3.
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+// Whether a word is the id of a case, or its beginning, and not a case line.
+bool cli_is_id(const char *text);
 // realloc that ends the program with status 3 when memory is short.
 void *cli_realloc(void *p, size_t size);
 

@@ -70,6 +70,13 @@ void eval_put(struct eval *e, uint64_t word, unsigned digits);
 void eval_reject(struct eval *e, const char *why);
 unsigned eval_digits(enum mxv_element f); // hexadecimal digits of a word of the format
 
+// Reads option KEY as a value of policy POLICY into *OUT; nonzero when there is no such value.
+#define EVAL_POLICY(e, key, policy, out)                                                           \
+    (eval_get(e, key, NULL) && !mxv_##policy##_find(eval_get(e, key, NULL), out)                   \
+         ? eval_fail(e, "--%s %s: no such value; see mxverify list policies", key,                 \
+                     eval_get(e, key, NULL))                                                       \
+         : 0)
+
 // Encoding options shared by encode, quantize and scaled_encode.
 int eval_encode_policy(struct eval *e, struct mxv_encode *p);
 

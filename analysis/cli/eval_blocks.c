@@ -9,12 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EVAL_POLICY(e, key, policy, out)                                                           \
-    (eval_get(e, key, NULL) && !mxv_##policy##_find(eval_get(e, key, NULL), out)                   \
-         ? eval_fail(e, "--%s %s: no such value; see mxverify list policies", key,                 \
-                     eval_get(e, key, NULL))                                                       \
-         : 0)
-
 struct block_state {
     bool int8;
     enum mxv_block block;

@@ -12,13 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Reads option KEY as a value of policy POLICY into *OUT.
-#define EVAL_POLICY(e, key, policy, out)                                                           \
-    (eval_get(e, key, NULL) && !mxv_##policy##_find(eval_get(e, key, NULL), out)                   \
-         ? eval_fail(e, "--%s %s: no such value; see mxverify list policies", key,                 \
-                     eval_get(e, key, NULL))                                                       \
-         : 0)
-
 struct encode_state {
     enum mxv_element format, src;
     struct mxv_encode policy;

@@ -46,6 +46,12 @@ int cli_usage(const char *format, ...)
     return 3;
 }
 
+bool cli_is_id(const char *text)
+{
+    return strlen(text) >= 4 && strlen(text) <= 10 &&
+           strspn(text, "0123456789abcdef") == strlen(text);
+}
+
 void *cli_realloc(void *p, size_t size)
 {
     void *q = realloc(p, size ? size : 1);

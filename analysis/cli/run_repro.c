@@ -36,12 +36,6 @@ static char *line_of_id(const char *log, const char *id)
     return found;
 }
 
-static bool looks_like_id(const char *text)
-{
-    return strlen(text) >= 4 && strlen(text) <= 10 &&
-           strspn(text, "0123456789abcdef") == strlen(text);
-}
-
 struct repro_config {
     struct run_config run;
     const char *what, *log;
@@ -105,7 +99,7 @@ int cli_repro(int argc, char **argv)
         return 3;
     if (!c.what)
         return cli_usage("repro: the case line or id is missing");
-    if (looks_like_id(c.what) && !(line = line_of_id(c.log, c.what)))
+    if (cli_is_id(c.what) && !(line = line_of_id(c.log, c.what)))
         return cli_usage("repro: no case %s in %s", c.what, c.log);
     if (mxv_case_parse(line ? line : c.what, &source.single, message, sizeof message) != MXV_OK)
         return cli_usage("repro: %s", message);

@@ -63,19 +63,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static bool looks_like_id(const char *text)
-{
-    return strlen(text) >= 4 && strlen(text) <= 10 &&
-           strspn(text, "0123456789abcdef") == strlen(text);
-}
-
 // 0, or an exit status after a message.
 static int read_case(const struct shrink_config *config, struct mxv_case *c)
 {
     struct mxv_report report = {0};
     char message[4096] = "";
     const char *line = config->what;
-    bool id = looks_like_id(config->what);
+    bool id = cli_is_id(config->what);
     if (id) {
         if (mxv_report_read(config->log, &report, message, sizeof message) != MXV_OK)
             return cli_usage("shrink: %s", message);
