@@ -6,6 +6,7 @@
 #include <locale.h>
 #include <mxverify/attention.h>
 #include <mxverify/log.h>
+#include <mxverify/simd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +77,9 @@ static int help(void)
         "  mxverify repro 'dma lq=130 lk=257 d=64 mask=causal gen=ties seed=7f3a'\n"
         "  echo '3E800000 3F400000' | mxverify eval encode --format e2m1\n\n"
         "Exit status: 0 all passed, 1 a mismatch, 2 stopped early, 3 usage or configuration,\n"
-        "77 everything was skipped. Results go to stdout, progress and diagnostics to stderr.\n");
+        "77 everything was skipped. Results go to stdout, progress and diagnostics to stderr.\n"
+        "\nMXV_SIMD=portable|avx2|avx512|vnni in the environment limits the vector instructions;\n"
+        "results do not depend on them.\n");
     return 0;
 }
 
@@ -86,9 +89,28 @@ static int version(void)
     return 0;
 }
 
+// MXV_SIMD=portable|avx2|avx512|vnni: the most that may be used. 0, or 3 after a message.
+static int limit_simd(void)
+{
+    const char *name = getenv("MXV_SIMD");
+    enum mxv_simd level;
+    if (!name || !name[0])
+        return 0;
+    if (!mxv_simd_find(name, &level))
+        return cli_usage("environment variable MXV_SIMD: no level named `%s`; use portable, avx2, "
+                         "avx512 or vnni, or unset it",
+                         name);
+    if (mxv_simd_limit(level) < level)
+        return cli_usage("environment variable MXV_SIMD: this processor has no %s; it has %s", name,
+                         mxv_simd_name(mxv_simd_detected()));
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "");
+    if (limit_simd())
+        return 3;
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0)
         return argc < 2 ? (help(), 3) : help();

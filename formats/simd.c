@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Dispatch level (simd.h). unit.simd fails if it is wrong.
+#include <mxverify/simd.h>
+
+#include <stddef.h>
+
+static enum mxv_simd limit = (enum mxv_simd)(MXV_SIMD_COUNT - 1);
+
+enum mxv_simd mxv_simd_detected(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
+        !__builtin_cpu_supports("f16c") || !__builtin_cpu_supports("bmi2"))
+        return MXV_SIMD_PORTABLE;
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512cd") || !__builtin_cpu_supports("avx512dq") ||
+        !__builtin_cpu_supports("avx512vl"))
+        return MXV_SIMD_AVX2;
+    if (!__builtin_cpu_supports("avx512vnni") || !__builtin_cpu_supports("avx512vbmi"))
+        return MXV_SIMD_AVX512;
+    return MXV_SIMD_VNNI;
+#else
+    return MXV_SIMD_PORTABLE;
+#endif
+}
+
+enum mxv_simd mxv_simd_level(void)
+{
+    const enum mxv_simd detected = mxv_simd_detected();
+    return detected < limit ? detected : limit;
+}
+
+enum mxv_simd mxv_simd_limit(enum mxv_simd most)
+{
+    limit = most;
+    return mxv_simd_level();
+}
+
+static const char *const names[MXV_SIMD_COUNT] = {"portable", "avx2", "avx512", "vnni"};
+
+const char *mxv_simd_name(enum mxv_simd level)
+{
+    return (unsigned)level < MXV_SIMD_COUNT ? names[level] : NULL;
+}
+
+bool mxv_simd_find(const char *name, enum mxv_simd *out)
+{
+    for (int i = 0; i < MXV_SIMD_COUNT; i++) {
+        size_t at = 0;
+        while (name[at] && name[at] == names[i][at])
+            at++;
+        if (name[at] == names[i][at]) {
+            *out = (enum mxv_simd)i;
+            return true;
+        }
+    }
+    return false;
+}
