@@ -56,7 +56,8 @@ enum mxv_status mxv_adapter_of(const struct mxv_implementation *implementation,
         free(adapter);
         return MXV_ERR_UNSUPPORTED;
     }
-    adapter->info.device[MXV_IMPL_WORDS - 1] = adapter->info.driver[MXV_IMPL_WORDS - 1] = 0;
+    adapter->info.device[MXV_IMPL_WORDS - 1] = adapter->info.driver[MXV_IMPL_WORDS - 1] =
+        adapter->info.arch[MXV_IMPL_WORDS - 1] = 0;
     *out = adapter;
     return MXV_OK;
 }

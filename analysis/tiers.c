@@ -7,9 +7,11 @@
 #include "case_internal.h"
 #include "tiers_internal.h"
 #include <errno.h>
+#include <mxverify/data_path.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define REAL_DIR "data/real/smollm2-135m"
 
@@ -20,7 +22,9 @@
     X(FUZZ, "fuzz", false, SIZE_MAX, 130000, "sampled from the seed, without end")                 \
     X(NIGHTLY, "nightly", true, 500, 4000000,                                                      \
       "smoke and 500 larger sampled cases for each kernel")                                        \
-    X(REAL, "real", false, 0, 0, "captured activations: layers, heads, token ranges")
+    X(REAL, "real", false, 0, 0, "captured activations: layers, heads, token ranges")              \
+    X(RECORDED, "recorded", false, 0, 0,                                                           \
+      "the cases of data/golden/h200, which a device has computed; for --impl recorded")
 
 #define X(id, name, smoke, samples, scores, text) TIER_##id,
 enum tier_id { TIERS(X) TIER_COUNT };
@@ -100,8 +104,9 @@ enum mxv_status tiers_smoke(struct case_list *list, unsigned kernels, char *mess
     return status;
 }
 
-enum mxv_status tiers_file(struct case_list *list, const char *path, unsigned kernels,
-                           char *message, size_t size)
+// A line of the file ends where one of `ends` stands.
+static enum mxv_status append_file(struct case_list *list, const char *path, unsigned kernels,
+                                   const char *ends, char *message, size_t size)
 {
     enum mxv_status status = MXV_OK;
     char *line = NULL;
@@ -124,7 +129,7 @@ enum mxv_status tiers_file(struct case_list *list, const char *path, unsigned ke
             status = MXV_ERR_INPUT;
             break;
         }
-        line[strcspn(line, "#\r\n")] = '\0';
+        line[strcspn(line, ends)] = '\0';
         if (line[strspn(line, " \t")])
             status = append_line(list, line, kernels, path, number, message, size);
     }
@@ -134,6 +139,27 @@ enum mxv_status tiers_file(struct case_list *list, const char *path, unsigned ke
     }
     free(line);
     fclose(f);
+    return status;
+}
+
+enum mxv_status tiers_file(struct case_list *list, const char *path, unsigned kernels,
+                           char *message, size_t size)
+{
+    return append_file(list, path, kernels, "#\r\n", message, size);
+}
+
+// Of a line all before the first tab, behind which its result stands. Kernels' files only: large.txt holds cases that need hours and a hundred gigabytes here.
+enum mxv_status tiers_recorded(struct case_list *list, unsigned kernels, char *message, size_t size)
+{
+    enum mxv_status status = MXV_OK;
+    for (unsigned k = 0; k < MXV_KERNEL_COUNT && status == MXV_OK; k++) {
+        char path[256], found[4096];
+        snprintf(path, sizeof path, "data/golden/h200/%s.txt",
+                 mxv_choice_name(MXV_CHOICE_KERNEL, k));
+        mxv_data_path(path, found, sizeof found);
+        if ((kernels >> k & 1) && access(found, F_OK) == 0)
+            status = append_file(list, found, kernels, "#\r\n\t", message, size);
+    }
     return status;
 }
 
@@ -179,7 +205,9 @@ static enum mxv_status fill(struct mxv_tier *tier, const struct mxv_tier_options
         tier->count = tier->list.count;
         return status;
     }
-    if (id == TIER_REAL)
+    if (id == TIER_RECORDED)
+        status = tiers_recorded(&tier->list, kernels, message, size);
+    else if (id == TIER_REAL)
         status = tiers_real(&tier->list, dir, kernels, false, message, size);
     else if (o->with_real)
         status = tiers_real(&tier->list, dir, kernels, true, message, size);

@@ -18,6 +18,9 @@ bool tiers_append(struct case_list *list, const struct mxv_case *c);
 enum mxv_status tiers_smoke(struct case_list *list, unsigned kernels, char *message, size_t size);
 enum mxv_status tiers_file(struct case_list *list, const char *path, unsigned kernels,
                            char *message, size_t size);
+// The cases of data/golden/h200.
+enum mxv_status tiers_recorded(struct case_list *list, unsigned kernels, char *message,
+                               size_t size);
 // All captured layers, or (brief) a few small cases of them.
 enum mxv_status tiers_real(struct case_list *list, const char *dir, unsigned kernels, bool brief,
                            char *message, size_t size);

@@ -6,6 +6,7 @@
 // blamed on the wrong stage; tests/gate/test_same_bits.c if equal emulations are told apart.
 #include "verify.h"
 #include "verify_adapter.h"
+#include "verify_recorded.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,8 @@ static int run_subject(struct verification *v, struct head_result *h,
 {
     if (v->options->adapter)
         return verify_adapter_head(v, h, sink);
+    if (v->options->impl == MXV_IMPL_RECORDED)
+        return verify_recorded_head(h, v->data.a.d);
     int (*const run[MXV_IMPL_COUNT])(const struct mxv_attention *, size_t, size_t, uint32_t *,
                                      uint32_t *, const struct mxv_tap_sink *, char *, size_t) = {
         [MXV_IMPL_PLAIN] = mxv_plain_head, [MXV_IMPL_EMULATION] = mxv_engine_head};
@@ -152,15 +155,19 @@ static void count_head(struct verification *v, const struct head_result *h,
                        struct mxv_verify_result *out, XXH3_state_t *hash)
 {
     const struct mxv_attention *a = &v->data.a;
+    const bool taps = verify_has_taps(v);
     for (size_t i = 0; i < h->emulated_taps.count; i++) {
         const struct mxv_tap_digest *t = &h->emulated_taps.taps[i];
-        out->words += t->rows * t->cols;
+        out->words += taps ? t->rows * t->cols : 0;
         if (t->key.stage == MXV_STAGE_SCORE) {
             out->tiles[t->key.route]++;
             out->routes |= 1u << t->key.route;
         }
     }
-    out->taps += h->emulated_taps.count;
+    if (taps)
+        out->taps += h->emulated_taps.count;
+    else
+        out->words += h->lq * (a->d + (a->lse != MXV_LSE_NONE));
     out->truth_rows_total += h->lq;
     XXH3_64bits_update(hash, h->subject, h->lq * a->d * sizeof *h->subject);
     if (a->lse != MXV_LSE_NONE)
@@ -191,7 +198,7 @@ static void conclude(struct verification *v, struct mxv_verify_result *out)
         judge_bounds(v, out);
     if (!verify_claims_bits(v))
         verify_judge_model(out);
-    if (out->verdict == MXV_VERDICT_FAIL)
+    if (out->verdict == MXV_VERDICT_FAIL && v->options->impl != MXV_IMPL_RECORDED)
         verify_diagnose(v, out);
     out->output_hash = XXH3_64bits_digest(hash);
     XXH3_freeState(hash);
@@ -237,6 +244,8 @@ static enum mxv_status verify_heads(struct verification *v, struct mxv_verify_re
 #pragma omp parallel for schedule(dynamic)
     for (size_t i = 0; i < v->heads; i++)
         gate_head(v, &v->results[i]);
+    if (verify_recorded_end(v, out, message, size))
+        return MXV_ERR_MEMORY;
     conclude(v, out);
     bool maps =
         v->options->map_folder && (v->options->maps_on_pass || out->verdict != MXV_VERDICT_PASS);
@@ -255,7 +264,7 @@ enum mxv_status mxv_verify_case(const struct mxv_case *c, const struct mxv_verif
     memset(out, 0, sizeof *out);
     enum mxv_status status = mxv_case_build(c, &v.data, message, size);
     if (status == MXV_OK && v.data.a.faults &&
-        (options->impl == MXV_IMPL_PLAIN || options->adapter)) {
+        (options->impl != MXV_IMPL_EMULATION || options->adapter)) {
         snprintf(message, size,
                  "fault=...: faults are switches of implementation `emulation`; use "
                  "--impl emulation");
@@ -270,6 +279,7 @@ enum mxv_status mxv_verify_case(const struct mxv_case *c, const struct mxv_verif
         mxv_metrics_init(&out->against_inputs, v.data.a.out, peak);
         mxv_metrics_init(&out->against_operands, v.data.a.out, peak);
         status = verify_adapter_begin(&v, out, message, size);
+        verify_recorded_begin(&v, out);
     }
     if (status == MXV_OK && out->verdict == MXV_VERDICT_PASS) {
         status = verify_heads(&v, out, message, size);

@@ -57,12 +57,14 @@ bool verify_claims_bits(const struct verification *v)
 
 bool verify_has_taps(const struct verification *v)
 {
-    return !v->options->adapter || mxv_adapter_has(v->options->adapter, MXV_IMPL_TAPS);
+    return v->options->adapter ? mxv_adapter_has(v->options->adapter, MXV_IMPL_TAPS)
+                               : v->options->impl != MXV_IMPL_RECORDED;
 }
 
 static bool has_lse(const struct verification *v)
 {
-    return v->data.a.lse != MXV_LSE_NONE && mxv_adapter_has(v->options->adapter, MXV_IMPL_LSE);
+    return v->data.a.lse != MXV_LSE_NONE &&
+           (!v->options->adapter || mxv_adapter_has(v->options->adapter, MXV_IMPL_LSE));
 }
 
 bool verify_output_difference(const struct verification *v, struct head_result *h)

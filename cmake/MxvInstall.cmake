@@ -33,9 +33,10 @@ install(FILES "${CMAKE_BINARY_DIR}/mxverify.pc" "${CMAKE_BINARY_DIR}/mxverify-fo
   DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/LICENSES" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
-foreach(folder cases real)
+foreach(folder cases real golden/h200)
   if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/data/${folder}")
+    get_filename_component(mxv_folder_above "mxverify/${folder}" DIRECTORY)
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/data/${folder}" DESTINATION
-      "${CMAKE_INSTALL_DATADIR}/mxverify" PATTERN "*.py" EXCLUDE)
+      "${CMAKE_INSTALL_DATADIR}/${mxv_folder_above}" PATTERN "*.py" EXCLUDE)
   endif()
 endforeach()

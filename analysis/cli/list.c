@@ -117,12 +117,19 @@ static bool tier_entry(size_t i, json_t *entry)
     return true;
 }
 
+// Those of the library, then the two that are adapters.
 static bool impl_entry(size_t i, json_t *entry)
 {
-    if (!mxv_impl_name((unsigned)i))
+    static const char *const adapters[][2] = {
+        {"cuda", "the kernels of gpu/ on this machine's device (libmxv_cuda.so; docs/gpu.md)"},
+        {"./LIB.so", "your own, behind the adapter interface (docs/adapters.md, gpu/template)"}};
+    size_t linked = 0;
+    while (mxv_impl_name((unsigned)linked))
+        linked++;
+    if (i >= linked + sizeof adapters / sizeof adapters[0])
         return false;
-    set(entry, "name", mxv_impl_name((unsigned)i));
-    set(entry, "text", mxv_impl_text((unsigned)i));
+    set(entry, "name", i < linked ? mxv_impl_name((unsigned)i) : adapters[i - linked][0]);
+    set(entry, "text", i < linked ? mxv_impl_text((unsigned)i) : adapters[i - linked][1]);
     return true;
 }
 

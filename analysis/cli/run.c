@@ -33,6 +33,8 @@ static int check_faults(struct run_config *c)
             return cli_usage("--fault %s: no such fault (mxverify list faults)", name);
         at += length + (at[length] == ',');
     }
+    if (c->impl_cuda || c->verify.impl == MXV_IMPL_RECORDED)
+        return cli_usage("--fault goes with implementation emulation, not with %s", c->impl_asked);
     c->verify.impl = MXV_IMPL_EMULATION;
     c->impl_name = mxv_impl_name(MXV_IMPL_EMULATION);
     char *text = cli_realloc(NULL, strlen(c->fault) + 7);
@@ -41,14 +43,6 @@ static int check_faults(struct run_config *c)
         return cli_usage("more than %d settings", RUN_SETTINGS_MAX);
     c->settings[c->setting_count++] = text;
     return 0;
-}
-
-static bool is_tier(const char *cases)
-{
-    for (unsigned i = 0; mxv_tier_name(i); i++)
-        if (strcmp(mxv_tier_name(i), cases) == 0)
-            return true;
-    return false;
 }
 
 static int run_input(struct run_config *c)
@@ -96,7 +90,7 @@ int cli_run(int argc, char **argv)
     c.argc = argc + 1;
     c.argv = words;
     if (!c.kernel) // a file names the kernels of its lines
-        c.kernel = is_tier(c.cases) || c.input ? "dma" : "all";
+        c.kernel = run_is_tier(c.cases) || c.input ? "dma" : "all";
     int status = check_kernel(c.kernel);
     if (status == 0 && c.input && c.count)
         status = cli_usage("--input is one case: it does not go with --count");

@@ -44,8 +44,10 @@ struct run_config {
     struct mxv_shard shard;
     const char *shard_source;          // variable that the shard came from, or NULL
     const char *ledger, *junit, *html; // files, or NULL
+    bool impl_cuda;                    // --impl cuda
+    const char *impl_asked;            // as given with --impl, or NULL
     const char *impl_library;          // path of an implementation outside the tree, or NULL
-    const char *impl_version, *device, *driver; // of the library, or NULL
+    const char *impl_version, *device, *driver, *impl_arch; // of the implementation, or NULL
     int argc;
     char **argv;
 };
@@ -266,6 +268,11 @@ int run_lock_log(struct run *run);
 int run_workers(struct run *run);
 // Asks an adapter for its name, device and driver; 0, or an exit status after a message.
 int run_ask_library(struct run_config *config);
+// Whether `cases` names a tier rather than a file.
+bool run_is_tier(const char *cases);
+// --impl recorded: opens data/golden/h200. --impl cuda: finds its adapter. 0, or 3 after a message.
+int run_open_recorded(struct run_config *config);
+int run_find_cuda(struct run_config *config);
 // In a worker: loads the adapter into config->verify. 0, or non-zero with a message.
 int run_load_library(struct run_config *config, char *message, size_t size);
 int run_open_ledger(struct run *run);

@@ -1,16 +1,20 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// `--impl ./lib.so`: an adapter is loaded in worker processes only. What the parent must know of it
+// `--impl ./lib.so` and the in-tree implementations that need more than the program: `cuda`, whose
+// adapter lies beside it, and `recorded`, whose words lie in data/golden. An adapter is loaded in worker processes only. What the parent must know of it
 // (name, device, driver) is asked in a process of its own first, so that an adapter that dies while
 // it is loaded is an error message.
 #include "cli.h"
 #include "run.h"
+#include <mxverify/data_path.h>
 #include <mxverify/impl.h>
+#include <mxverify/recorded.h>
 #include <mxverify/runner.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct card {
     char name[MXV_IMPL_WORDS], version[MXV_IMPL_WORDS];
@@ -55,6 +59,7 @@ static void take_card(struct run_config *c, const struct card *card)
     c->impl_version = kept->version;
     c->device = kept->info.device[0] ? kept->info.device : NULL;
     c->driver = kept->info.driver[0] ? kept->info.driver : NULL;
+    c->impl_arch = kept->info.arch[0] ? kept->info.arch : NULL;
 }
 
 int run_ask_library(struct run_config *c)
@@ -66,14 +71,14 @@ int run_ask_library(struct run_config *c)
     struct mxv_runner_result result = {0};
     char message[MXV_VERIFY_TEXT];
     if (mxv_runner_open(&options, &job, &runner, message, sizeof message) != MXV_OK)
-        return cli_usage("--impl %s: %s", c->impl_library, message);
+        return cli_usage("--impl %s: %s", c->impl_asked, message);
     int status = 0;
     if (mxv_runner_submit(runner, 0, message, sizeof message) != 1)
-        status = cli_usage("--impl %s: %s", c->impl_library, message);
+        status = cli_usage("--impl %s: %s", c->impl_asked, message);
     while (status == 0 && !mxv_runner_wait(runner, &result, 1))
         ;
     if (status == 0 && (result.end != MXV_RUNNER_ANSWER || result.size != sizeof(struct card)))
-        status = cli_usage("--impl %s: %s", c->impl_library, result.reason);
+        status = cli_usage("--impl %s: %s", c->impl_asked, result.reason);
     if (status == 0)
         take_card(c, (const struct card *)result.bytes);
     free(result.bytes);
@@ -88,4 +93,52 @@ int run_load_library(struct run_config *c, char *message, size_t size)
         return 1;
     c->verify.adapter = adapter; // until the worker ends
     return 0;
+}
+
+int run_open_recorded(struct run_config *c)
+{
+    static const char folder[] = "data/golden/h200";
+    char found[4096], message[MXV_VERIFY_TEXT];
+    struct mxv_recorded_store *store; // until the program ends
+    mxv_data_path(folder, found, sizeof found);
+    if (mxv_recorded_open(found, &store, message, sizeof message) != MXV_OK)
+        return cli_usage("--impl recorded: %s", message);
+    const struct mxv_recorded_origin *origin = mxv_recorded_origin(store);
+    c->verify.recorded = store;
+    c->device = origin->device[0] ? origin->device : NULL;
+    c->driver = origin->driver[0] ? origin->driver : NULL;
+    c->impl_arch = origin->arch[0] ? origin->arch : NULL;
+    return 0;
+}
+
+// Folder of the running program, "." where the system does not say.
+static void program_folder(char *folder, size_t size)
+{
+    const ssize_t n = readlink("/proc/self/exe", folder, size - 1);
+    folder[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        *slash = '\0';
+    else
+        snprintf(folder, size, ".");
+}
+
+int run_find_cuda(struct run_config *c)
+{
+    static const char *const places[] = {"gpu", "../lib/mxverify"};
+    char folder[4096];
+    program_folder(folder, sizeof folder);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        const size_t size = strlen(folder) + 64;
+        char *path = cli_realloc(NULL, size); // lives until the program ends
+        snprintf(path, size, "%s/%s/libmxv_cuda.so", folder, places[i]);
+        if (access(path, F_OK) == 0) {
+            c->impl_library = path;
+            return 0;
+        }
+        free(path);
+    }
+    return cli_usage("--impl cuda: this build has no CUDA kernels (no libmxv_cuda.so in %s/gpu or "
+                     "%s/../lib/mxverify): configure with -DMXV_CUDA=ON and build",
+                     folder, folder);
 }

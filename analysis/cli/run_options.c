@@ -91,6 +91,10 @@ static bool parse_count(const char *text, int base, uint64_t *out)
 static void find_impl(struct argp_state *state, struct run_config *c, const char *name)
 {
     size_t length = strlen(name);
+    c->impl_asked = name;
+    c->impl_cuda = strcmp(name, "cuda") == 0;
+    if (c->impl_cuda)
+        return;
     bool library = strchr(name, '/') || (length > 3 && strcmp(name + length - 3, ".so") == 0);
     c->impl_library = library ? name : NULL;
     if (library)
@@ -277,17 +281,50 @@ void run_config_defaults(struct run_config *c)
         (struct mxv_verify_options){.impl = MXV_IMPL_PLAIN, .truth = true, .truth_scores = 2000000};
 }
 
+static bool has_setting(const struct run_config *c, const char *prefix)
+{
+    for (size_t i = 0; i < c->setting_count; i++)
+        if (strncmp(c->settings[i], prefix, strlen(prefix)) == 0)
+            return true;
+    return false;
+}
+
+bool run_is_tier(const char *cases)
+{
+    for (unsigned i = 0; mxv_tier_name(i); i++)
+        if (strcmp(mxv_tier_name(i), cases) == 0)
+            return true;
+    return false;
+}
+
+// The architecture that the implementation computes.
+static void add_arch(struct run_config *c)
+{
+    size_t size = strlen(c->impl_arch) + 6;
+    char *text = cli_realloc(NULL, size); // lives until the program ends
+    snprintf(text, size, "arch=%s", c->impl_arch);
+    if (c->setting_count < RUN_SETTINGS_MAX)
+        c->settings[c->setting_count++] = text;
+}
+
 // Workers where they are asked for, by their number or by a time limit; and the shard that the
 // environment asks for, where there is no option.
 int run_config_finish(struct run_config *c)
 {
     char message[512];
+    if (c->impl_cuda && run_find_cuda(c))
+        return 3;
     if (c->workers == 0 && (c->has_timeout || c->impl_library))
         c->workers = 1;
     if (c->impl_library && c->fault)
         return cli_usage("--fault goes with implementation emulation, not with an adapter");
     if (c->impl_library && run_ask_library(c))
         return 3;
+    if (c->verify.impl == MXV_IMPL_RECORDED && run_open_recorded(c))
+        return 3;
+    // the lines of a file say themselves what they want
+    if (c->impl_arch && run_is_tier(c->cases) && !has_setting(c, "arch="))
+        add_arch(c);
     if (c->no_log && (c->resume || c->junit || c->html))
         return cli_usage("--resume, --junit and --html need the log: leave --no-log out");
     if (c->shard.count == 0 &&

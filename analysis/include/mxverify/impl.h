@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define MXV_IMPL_ABI 1u
+#define MXV_IMPL_ABI 2u
 
 // What an implementation declares. Without SAME_BITS it is judged by the proved bound on its
 // distance from exact attention.
@@ -50,6 +50,8 @@ enum { MXV_IMPL_WORDS = 96 };
 struct mxv_impl_info {
     char device[MXV_IMPL_WORDS]; // "NVIDIA H200", "" for none
     char driver[MXV_IMPL_WORDS]; // "570.86.15", "" for none
+    char arch[MXV_IMPL_WORDS];   // "sm_90": cases of a tier take it unless --arch says otherwise;
+                                 // "" leaves each kernel's default
 };
 
 // Functions return an enum mxv_impl_status and, unless that is OK, a sentence in message

@@ -10,7 +10,8 @@
 // case line makes, of all output words, of all LSE words (of none: lse=none). A tile is the low 32
 // bits of XXH3-64 of the output words, then the LSE words, of one query tile of one head; heads
 // first to last, query tiles numbered through the sequences. Words are 32 bits, little-endian, each
-// NaN replaced by the canonical one of its type. tests/golden/test_recorded.c fails if this is
+// NaN replaced by the canonical one of its type. Lines that begin with `#` are comments, of which
+// `# device: NAME`, `# driver: VERSION` and `# arch: NAME` are read. tests/golden/test_recorded.c fails if this is
 // wrong.
 #ifndef MXVERIFY_RECORDED_H
 #define MXVERIFY_RECORDED_H
@@ -46,6 +47,23 @@ enum mxv_status mxv_recorded_parse(const char *text, struct mxv_recorded *r, cha
 
 // First tile in which two records of the same case differ; SIZE_MAX: none.
 size_t mxv_recorded_difference(const struct mxv_recorded *a, const struct mxv_recorded *b);
+
+// All .txt files of a folder, by case line. Read-only after it is opened; any thread may look.
+struct mxv_recorded_store;
+
+struct mxv_recorded_origin {
+    char device[96], driver[96], arch[96]; // of the last file that says so; "" if none does
+};
+
+// MXV_ERR_IO, MXV_ERR_INPUT or MXV_ERR_MEMORY with a message; the caller closes *out.
+enum mxv_status mxv_recorded_open(const char *folder, struct mxv_recorded_store **out,
+                                  char *message, size_t size);
+void mxv_recorded_close(struct mxv_recorded_store *store); // NULL is allowed
+size_t mxv_recorded_count(const struct mxv_recorded_store *store);
+// The record of a canonical case line; NULL: none.
+const struct mxv_recorded *mxv_recorded_find(const struct mxv_recorded_store *store,
+                                             const char *line);
+const struct mxv_recorded_origin *mxv_recorded_origin(const struct mxv_recorded_store *store);
 
 #ifdef __cplusplus
 }

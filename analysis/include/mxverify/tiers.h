@@ -9,6 +9,7 @@
 //   fuzz     sampled from (seed, i) without end
 //   nightly  smoke, then sampled ones of up to 100 times the size, 500 for each kernel
 //   real     the captured activations: layers x heads x token ranges, dma-released excepted
+//   recorded the cases of data/golden/h200, which a device has computed
 //   PATH     lines of a file; `#` starts a comment, blank lines are passed over
 //
 // The sampler draws each option uniformly from what the kernel offers, and lengths from the edges

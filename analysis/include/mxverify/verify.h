@@ -36,7 +36,9 @@ extern "C" {
 // In-tree implementations: X(id, name, text)
 #define MXV_IMPLS(X)                                                                               \
     X(PLAIN, "plain", "second emulation, written from docs/kernels alone")                         \
-    X(EMULATION, "emulation", "the engine itself, with the faults of the case switched on")
+    X(EMULATION, "emulation", "the engine itself, with the faults of the case switched on")         \
+    X(RECORDED, "recorded",                                                                        \
+      "what a device computed, kept as hashes in data/golden: the emulation must give them")
 
 #define X(id, name, text) MXV_IMPL_##id,
 enum mxv_impl { MXV_IMPLS(X) MXV_IMPL_COUNT };
@@ -44,12 +46,14 @@ enum mxv_impl { MXV_IMPLS(X) MXV_IMPL_COUNT };
 const char *mxv_impl_name(unsigned impl); // NULL beyond the last one
 const char *mxv_impl_text(unsigned impl);
 
-struct mxv_adapter; // <mxverify/impl.h>
+struct mxv_adapter;        // <mxverify/impl.h>
+struct mxv_recorded_store; // <mxverify/recorded.h>
 
 struct mxv_verify_options {
     enum mxv_impl impl;
     const struct mxv_adapter *adapter; // an implementation behind the adapter interface, instead of
                                        // impl; NULL: none
+    const struct mxv_recorded_store *recorded; // of impl RECORDED
     bool truth;                        // evaluate the exact attention
     size_t truth_scores;    // exact scores per case and kind before rows are sampled; 0: all rows
     double psnr_peak;       // peak of PSNR; 0: 10, as published for DMA
