@@ -52,6 +52,11 @@ static int info(struct mxv_impl_info *out, char *message, size_t size)
     const size_t name = comma ? (size_t)(comma - text) - 1 : strlen(text + 1);
     snprintf(out->device, sizeof out->device, "%.*s", (int)name, text + 1);
     snprintf(out->driver, sizeof out->driver, "%s", comma ? comma + 2 : "");
+    // the architectures whose matrix units mxv_cuda_supports knows
+    if (strstr(text, "compute capability 9.0"))
+        snprintf(out->arch, sizeof out->arch, "sm_90");
+    else if (strstr(text, "compute capability 8.0"))
+        snprintf(out->arch, sizeof out->arch, "sm_80");
     return MXV_IMPL_OK;
 }
 

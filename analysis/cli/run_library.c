@@ -62,6 +62,13 @@ static void take_card(struct run_config *c, const struct card *card)
     c->impl_arch = kept->info.arch[0] ? kept->info.arch : NULL;
 }
 
+// A message of the adapter begins with its path.
+static int refused(const struct run_config *c, const char *message)
+{
+    return c->impl_cuda ? cli_usage("--impl cuda: %s", message)
+                        : cli_usage("--impl: %s", message);
+}
+
 int run_ask_library(struct run_config *c)
 {
     struct question question = {.path = c->impl_library};
@@ -71,14 +78,14 @@ int run_ask_library(struct run_config *c)
     struct mxv_runner_result result = {0};
     char message[MXV_VERIFY_TEXT];
     if (mxv_runner_open(&options, &job, &runner, message, sizeof message) != MXV_OK)
-        return cli_usage("--impl %s: %s", c->impl_asked, message);
+        return refused(c, message);
     int status = 0;
     if (mxv_runner_submit(runner, 0, message, sizeof message) != 1)
-        status = cli_usage("--impl %s: %s", c->impl_asked, message);
+        status = refused(c, message);
     while (status == 0 && !mxv_runner_wait(runner, &result, 1))
         ;
     if (status == 0 && (result.end != MXV_RUNNER_ANSWER || result.size != sizeof(struct card)))
-        status = cli_usage("--impl %s: %s", c->impl_asked, result.reason);
+        status = refused(c, result.reason);
     if (status == 0)
         take_card(c, (const struct card *)result.bytes);
     free(result.bytes);
