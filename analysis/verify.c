@@ -149,6 +149,11 @@ static void add_metrics(struct verification *v, const struct head_result *h,
     }
     out->truth_rows += h->row_count;
     out->undefined_rows += h->undefined_rows;
+    for (size_t kind = 0; kind < 2; kind++) {
+        out->truth_certified += h->enclosures[kind].certified_rows;
+        for (size_t i = 0; i < MXV_TRUTH_LEFT_COUNT; i++)
+            out->truth_left[i] += h->enclosures[kind].left[i];
+    }
 }
 
 static void count_head(struct verification *v, const struct head_result *h,

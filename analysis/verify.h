@@ -39,6 +39,7 @@ struct head_result {
     bool *undefined; // [lq] rows in reach of a NaN or infinity: arithmetic by IEEE rules only
     struct mxv_truth_ball *from_inputs, *from_operands; // [row_count][d]
     size_t undefined_rows;
+    struct mxv_truth_stats enclosures[2]; // of inputs and operands
     double *score_error;    // [query tiles][key tiles] |score - exact score of the inputs|
     double *operand_scores; // [row_count][lk] exact scores of the operands, log2 units
     struct mxv_score_split split[MXV_ROUTE_COUNT];

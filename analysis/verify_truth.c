@@ -170,10 +170,10 @@ int verify_truth(struct verification *v, struct head_result *h)
         mark_undefined(h, &inputs);
         mark_undefined(h, &operands);
         status = mxv_truth_rows(&inputs.exact, h->rows, h->row_count, &options, h->from_inputs,
-                                NULL, NULL);
+                                NULL, &h->enclosures[0]);
         if (status == MXV_TRUTH_OK)
             status = mxv_truth_rows(&operands.exact, h->rows, h->row_count, &options,
-                                    h->from_operands, NULL, NULL);
+                                    h->from_operands, NULL, &h->enclosures[1]);
         if (status == MXV_TRUTH_OK)
             status = walk_rows(v, h, &inputs, &operands);
     }

@@ -204,8 +204,8 @@ static MXV_FN struct mxv_value exact_quotient(const struct mxv_nvfp4_policy *p, 
                          mxv_value_mul(mxv_element_decode(MXV_UE4M3, scale), value(g)));
 }
 
-static MXV_FN void encode_elements(const struct mxv_block_policy *p, const uint32_t *x, uint32_t b,
-                                   uint8_t scale, uint8_t *codes)
+MXV_FN void mxv_nvfp4_encode(const struct mxv_block_policy *p, const uint32_t *x, size_t count,
+                             uint32_t b, uint8_t scale, uint8_t *codes)
 {
     const struct mxv_nvfp4_policy *n = &p->nvfp4;
     const uint32_t g = effective_amax(n);
@@ -215,7 +215,7 @@ static MXV_FN void encode_elements(const struct mxv_block_policy *p, const uint3
         m.word = scale_word(n, g, b);
         m.divide = true;
     }
-    for (size_t i = 0; i < NVFP4_SIZE; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (n->order == MXV_NVFP4_EXACT) {
             const bool vanished = scale == 0 && n->divisor == MXV_NVFP4_DIVISOR_STORED;
             const uint32_t word = vanished ? x[i] & UINT32_C(0x80000000) : x[i];
@@ -244,6 +244,6 @@ MXV_FN void mxv_nvfp4_quantize(const struct mxv_block_policy *p, const uint32_t 
     } else if (p->nvfp4.variant == MXV_NVFP4_FOUR_SIX && !mxv_f32_is_inf(amax)) {
         mxv_nvfp4_quantize_four_six(p, effective_amax(&p->nvfp4), x, amax, scale, codes);
     } else {
-        encode_elements(p, x, amax, *scale, codes);
+        mxv_nvfp4_encode(p, x, NVFP4_SIZE, amax, *scale, codes);
     }
 }

@@ -3,7 +3,8 @@
 /*
  * Enclosures of exact attention: rows, threads, special values, and the raising of precision.
  *
- * For each row: exact scores (truth_scores), weights on a grid of 2^-G (truth_weights), balls of O
+ * Rows go through truth_certified first; this file encloses those that it leaves, in MPFR. For each
+ * row: exact scores (truth_scores), weights on a grid of 2^-G (truth_weights), balls of O
  * and LSE (truth_values). The first G is chosen so that the requested radius follows from the
  * bounds alone: with n keys, V the largest |v| and D >= 2^G,
  *
@@ -15,7 +16,7 @@
  *
  * If this file is wrong, unit.truth and unit.truth_oracles fail.
  */
-#include "truth_internal.h"
+#include "truth_certified.h"
 
 #include <float.h>
 #include <math.h>
@@ -95,7 +96,17 @@ static bool radii_ok(const struct mxv_truth_ball *out, const double *largest, si
     return ok;
 }
 
-static struct mxv_truth_ball lse_ball(const struct mxv_truth_row *row, unsigned lse_base)
+const char *mxv_truth_left_text(enum mxv_truth_left reason)
+{
+    static const char *const texts[MXV_TRUTH_LEFT_COUNT] = {
+#define X(id, name, text) text,
+        MXV_TRUTH_LEFTS(X)
+#undef X
+    };
+    return (unsigned)reason < MXV_TRUTH_LEFT_COUNT ? texts[reason] : NULL;
+}
+
+struct mxv_truth_ball mxv_truth_lse_ball(const struct mxv_truth_row *row, unsigned lse_base)
 {
     mpfr_t lo, hi;
     mpfr_inits2(row->precision > 128 ? row->precision : 128, lo, hi, (mpfr_ptr)0);
@@ -105,7 +116,7 @@ static struct mxv_truth_ball lse_ball(const struct mxv_truth_row *row, unsigned 
     return ball;
 }
 
-static bool lse_ok(struct mxv_truth_ball ball, double radius)
+bool mxv_truth_lse_ok(struct mxv_truth_ball ball, double radius)
 {
     return isinf(ball.radius) || ball.radius <= radius * fmax(1, fabs(ball.centre) - ball.radius);
 }
@@ -139,8 +150,8 @@ static enum mxv_truth_status enclose_row(const struct mxv_truth_operands *o, str
             return MXV_TRUTH_NO_MEMORY;
         ok = radii_ok(out, w->largest, o->p->dv, options->radius, &ratio);
         if (lse) {
-            *lse = lse_ball(row, o->p->lse_base);
-            ok = ok && lse_ok(*lse, options->radius);
+            *lse = mxv_truth_lse_ball(row, o->p->lse_base);
+            ok = ok && mxv_truth_lse_ok(*lse, options->radius);
         }
         w->stats.repeated_rows += !ok && !again;
         again = true;
@@ -170,36 +181,41 @@ static void merge_stats(struct mxv_truth_stats *all, const struct worker *w)
         all->precision_max = s->precision_max;
 }
 
-/* The largest status wins, so that the answer does not depend on which thread came first. */
-static void keep_status(enum mxv_truth_status *all, enum mxv_truth_status one)
+void mxv_truth_keep_status(enum mxv_truth_status *all, enum mxv_truth_status one)
 {
 #pragma omp critical(mxv_truth_status)
     if (one > *all)
         *all = one;
 }
 
-static enum mxv_truth_status run_rows(const struct mxv_truth_operands *o,
-                                      const struct mxv_truth_values *values, const size_t *rows,
-                                      size_t n_rows, const struct mxv_truth_options *options,
-                                      struct mxv_truth_ball *out, struct mxv_truth_ball *lse,
-                                      struct mxv_truth_stats *stats)
+/* The rows that the certified path left, by MPFR. */
+struct rest {
+    const size_t *rows, *places; /* places in rows, out and lse */
+    size_t count;
+};
+
+static enum mxv_truth_status
+run_rest(const struct mxv_truth_operands *o, const struct mxv_truth_values *values,
+         const struct rest *rest, const struct mxv_truth_options *options,
+         struct mxv_truth_ball *out, struct mxv_truth_ball *lse, struct mxv_truth_stats *stats)
 {
     enum mxv_truth_status status = MXV_TRUTH_OK;
     const int threads = options->threads ? (int)options->threads : omp_get_max_threads();
-    *stats = (struct mxv_truth_stats){.rows = n_rows};
 #pragma omp parallel num_threads(threads)
     {
         struct worker w;
         const enum mxv_truth_status ready = worker_init(&w, o->p);
-        keep_status(&status, ready);
+        mxv_truth_keep_status(&status, ready);
 #pragma omp for schedule(dynamic)
-        for (size_t r = 0; r < n_rows; r++) {
+        for (size_t i = 0; i < rest->count; i++) {
+            const size_t at = rest->places[i];
             enum mxv_truth_status s = ready;
             if (s == MXV_TRUTH_OK)
-                s = mxv_truth_score_row(o, &w.query, rows ? rows[r] : r, &w.row);
+                s = mxv_truth_score_row(o, &w.query, rest->rows ? rest->rows[at] : at, &w.row);
             if (s == MXV_TRUTH_OK)
-                s = enclose_row(o, &w, values, options, out + r * values->dv, lse ? lse + r : NULL);
-            keep_status(&status, s);
+                s = enclose_row(o, &w, values, options, out + at * values->dv,
+                                lse ? lse + at : NULL);
+            mxv_truth_keep_status(&status, s);
         }
         if (ready == MXV_TRUTH_OK) {
 #pragma omp critical(mxv_truth_stats)
@@ -207,6 +223,27 @@ static enum mxv_truth_status run_rows(const struct mxv_truth_operands *o,
             worker_clear(&w);
         }
     }
+    return status;
+}
+
+static enum mxv_truth_status enclose_rest(const struct mxv_truth_problem *problem,
+                                          const struct rest *rest,
+                                          const struct mxv_truth_options *options,
+                                          struct mxv_truth_ball *out, struct mxv_truth_ball *lse,
+                                          struct mxv_truth_stats *stats)
+{
+    struct mxv_truth_operands operands;
+    struct mxv_truth_values values;
+    enum mxv_truth_status status = MXV_TRUTH_NO_MEMORY;
+    if (rest->count == 0)
+        return MXV_TRUTH_OK;
+    if (!mxv_truth_operands_init(&operands, problem))
+        return MXV_TRUTH_NO_MEMORY;
+    if (mxv_truth_values_init(&values, problem->v, problem->lk, problem->dv)) {
+        status = run_rest(&operands, &values, rest, options, out, lse, stats);
+        mxv_truth_values_clear(&values);
+    }
+    mxv_truth_operands_clear(&operands);
     return status;
 }
 
@@ -224,20 +261,27 @@ enum mxv_truth_status mxv_truth_rows(const struct mxv_truth_problem *problem, co
                                      struct mxv_truth_stats *stats)
 {
     struct mxv_truth_options o = options ? *options : (struct mxv_truth_options){0};
-    struct mxv_truth_stats ignored;
-    struct mxv_truth_operands operands;
-    struct mxv_truth_values values;
+    struct mxv_truth_stats ignored, *all = stats ? stats : &ignored;
     if (!mxv_truth_problem_ok(problem) || !options_ok(&o) ||
         (!problem->v && problem->lk && problem->dv) || (!out && n_rows && problem->dv))
         return MXV_TRUTH_BAD_ARGUMENT;
-    if (!mxv_truth_operands_init(&operands, problem))
-        return MXV_TRUTH_NO_MEMORY;
+    unsigned char *left = malloc(n_rows + 1);
+    size_t *places = malloc((n_rows + 1) * sizeof *places);
     enum mxv_truth_status status = MXV_TRUTH_NO_MEMORY;
-    if (mxv_truth_values_init(&values, problem->v, problem->lk, problem->dv)) {
-        status = run_rows(&operands, &values, rows, n_rows, &o, out, lse, stats ? stats : &ignored);
-        mxv_truth_values_clear(&values);
+    *all = (struct mxv_truth_stats){.rows = n_rows};
+    if (left && places) {
+        struct rest rest = {rows, places, 0};
+        status = mxv_truth_certify(problem, rows, n_rows, &o, out, lse, left, all);
+        for (size_t i = 0; status == MXV_TRUTH_OK && i < n_rows; i++)
+            if (left[i] != MXV_TRUTH_LEFT_COUNT) {
+                all->left[left[i]]++;
+                places[rest.count++] = i;
+            }
+        if (status == MXV_TRUTH_OK)
+            status = enclose_rest(problem, &rest, &o, out, lse, all);
     }
-    mxv_truth_operands_clear(&operands);
+    free(places);
+    free(left);
     return status;
 }
 

@@ -5,9 +5,12 @@
  *
  *   truth_dot      lines of operands -> exact dot (a dyadic number)
  *   truth_scores   problem, row -> the exact scores of the keys it sees
+ *   truth_score_rows  balls of the scores of whole rows
  *   truth_weights  exact scores of a row -> weights on a grid of 2^-grid_bits, with their error
  *   truth_values   weights, v -> exact integer sums -> balls
  *   truth          rows, threads, special values, raising of precision
+ *   truth_certified and its own files (truth_certified.h)  the same in binary64, where that does
+ *   truth_plain    the formula in MPFR, for comparison of speed
  *   truth_sign     exact sign of a sum of exponentials
  *   truth_round    correctly rounded binary32 results from the above
  */
@@ -128,6 +131,12 @@ void mxv_truth_row_weigh(struct mxv_truth_row *row, unsigned grid_bits);
 void mxv_truth_row_lse(const struct mxv_truth_row *row, unsigned lse_base, mpfr_t lo, mpfr_t hi);
 /* Encloses softcap * tanh(s / softcap), or s if softcap is 0. */
 void mxv_truth_cap(const struct mxv_dyadic *s, double softcap, mpfr_t lo, mpfr_t hi);
+
+/* The ball of mxv_truth_row_lse, and whether it is within the radius asked. */
+struct mxv_truth_ball mxv_truth_lse_ball(const struct mxv_truth_row *row, unsigned lse_base);
+bool mxv_truth_lse_ok(struct mxv_truth_ball ball, double radius);
+/* The largest status wins, so that the answer does not depend on which thread came first. */
+void mxv_truth_keep_status(enum mxv_truth_status *all, enum mxv_truth_status one);
 
 /* Integer image of v by columns, shared by all rows, and what one row needs beside it. */
 struct mxv_truth_values {

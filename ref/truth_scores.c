@@ -1,18 +1,17 @@
 /* SPDX-FileCopyrightText: 2026 The mxverify authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The exact scores scale * <q, k> of one row, as dyadic numbers, and their balls for score maps.
+ * The exact scores scale * <q, k> of one row, as dyadic numbers.
  *
  * Integer images of all k lines are made once and shared; the row of q is imaged when its turn
  * comes. Operands with NaN or Inf give a score by the IEEE rules: -Inf drops the key, NaN and +Inf
- * make the row undefined. Exact throughout; only mxv_truth_scores rounds, with the radius it
- * states. If this file is wrong, unit.truth and unit.truth_oracles fail.
+ * make the row undefined. Exact throughout. If this file is wrong, unit.truth and
+ * unit.truth_oracles fail.
  */
 #include "truth_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static bool base_ok(unsigned base)
 {
@@ -112,99 +111,4 @@ enum mxv_truth_status mxv_truth_score_row(const struct mxv_truth_operands *o,
         score_key(o, query, route, i, j, row);
     }
     return MXV_TRUTH_OK;
-}
-
-static struct mxv_truth_ball score_ball(const struct mxv_dyadic *score, double softcap)
-{
-    struct mxv_truth_ball ball;
-    mpfr_t lo, hi;
-    const size_t exact = mpz_sizeinbase(score->sig, 2) + 1;
-    mpfr_inits2(softcap == 0 && exact > 128 ? (mpfr_prec_t)exact : 128, lo, hi, (mpfr_ptr)0);
-    mxv_truth_cap(score, softcap, lo, hi);
-    ball = mxv_truth_ball_of(lo, hi);
-    mpfr_clears(lo, hi, (mpfr_ptr)0);
-    return ball;
-}
-
-/* The score of a special key, which the row itself does not keep. */
-static double special_score(const struct mxv_truth_problem *p, size_t i, size_t j)
-{
-    const unsigned route = p->route ? p->route(p->ctx, i, j) : 0;
-    return mxv_truth_dot_special(p->q[route] + i * p->d, p->k[route] + j * p->d, p->d, p->scale);
-}
-
-static void balls_of_row(const struct mxv_truth_problem *p, size_t i,
-                         const struct mxv_truth_row *row, struct mxv_truth_ball *scores)
-{
-    size_t first = 0, end = p->lk;
-    if (p->visible)
-        p->visible(p->ctx, i, &first, &end);
-    for (size_t j = 0; j < p->lk; j++)
-        scores[j] = (struct mxv_truth_ball){-INFINITY, 0};
-    for (size_t j = first; j < end; j++)
-        scores[j].centre = special_score(p, i, j); /* 0 for the finite ones, which follow */
-    for (size_t j = 0; j < row->count; j++)
-        scores[row->key[j]] = score_ball(&row->score[j], p->softcap);
-}
-
-static enum mxv_truth_status take_rows(const struct mxv_truth_operands *operands,
-                                       const size_t *rows, size_t n_rows, mxv_truth_take *take,
-                                       void *ctx)
-{
-    const struct mxv_truth_problem *p = operands->p;
-    struct mxv_truth_ball *scores = malloc((p->lk + 1) * sizeof *scores);
-    struct mxv_truth_query query;
-    struct mxv_truth_row work;
-    enum mxv_truth_status status = MXV_TRUTH_NO_MEMORY;
-    if (scores && mxv_truth_query_init(&query, p)) {
-        if (mxv_truth_row_init(&work, p->lk, p->base, p->softcap)) {
-            status = MXV_TRUTH_OK;
-            for (size_t i = 0; status == MXV_TRUTH_OK && i < n_rows; i++) {
-                status = mxv_truth_score_row(operands, &query, rows[i], &work);
-                if (status != MXV_TRUTH_OK)
-                    break;
-                balls_of_row(p, rows[i], &work, scores);
-                take(ctx, i, scores);
-            }
-            mxv_truth_row_clear(&work);
-        }
-        mxv_truth_query_clear(&query);
-    }
-    free(scores);
-    return status;
-}
-
-enum mxv_truth_status mxv_truth_scores_of_rows(const struct mxv_truth_problem *problem,
-                                               const size_t *rows, size_t n_rows,
-                                               mxv_truth_take *take, void *ctx)
-{
-    struct mxv_truth_operands operands;
-    if (!mxv_truth_problem_ok(problem) || (!rows && n_rows) || !take)
-        return MXV_TRUTH_BAD_ARGUMENT;
-    if (!mxv_truth_operands_init(&operands, problem))
-        return MXV_TRUTH_NO_MEMORY;
-    enum mxv_truth_status status = take_rows(&operands, rows, n_rows, take, ctx);
-    mxv_truth_operands_clear(&operands);
-    return status;
-}
-
-struct copy_target {
-    struct mxv_truth_ball *scores;
-    size_t count;
-};
-
-static void copy_scores(void *ctx, size_t index, const struct mxv_truth_ball *scores)
-{
-    const struct copy_target *target = ctx;
-    (void)index;
-    memcpy(target->scores, scores, target->count * sizeof *scores);
-}
-
-enum mxv_truth_status mxv_truth_scores(const struct mxv_truth_problem *problem, size_t row,
-                                       struct mxv_truth_ball *scores)
-{
-    struct copy_target target = {scores, problem ? problem->lk : 0};
-    if (!scores)
-        return MXV_TRUTH_BAD_ARGUMENT;
-    return mxv_truth_scores_of_rows(problem, &row, 1, copy_scores, &target);
 }

@@ -24,6 +24,7 @@ int cli_probe(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_shrink(int argc, char **argv);
 int cli_properties(int argc, char **argv);
+int cli_bench(int argc, char **argv);
 
 // Prints `mxverify: ...` to stderr and returns 3.
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));

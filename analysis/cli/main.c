@@ -31,6 +31,7 @@ static const struct {
     {"explain", "what a code of a format means", cli_explain},
     {"selftest", "the judge on trial: faults that must be caught, healthy kernels that must pass",
      cli_selftest},
+    {"bench", "speed of the emulation and of truth on this machine, beside the targets", cli_bench},
     {"table", "accuracy of routes and defects on captured activations (docs/kernels/dma.md)",
      cli_table},
 };

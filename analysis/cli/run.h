@@ -74,6 +74,7 @@ struct run_source {
     X(WORDS, "words", r->words)                                                                    \
     X(TRUTH_ROWS, "truth_rows", r->truth_rows)                                                     \
     X(ROWS, "rows", r->truth_rows_total)                                                           \
+    X(CERTIFIED, "truth.certified", r->truth_certified)                                            \
     X(UNDEFINED_ROWS, "undefined_rows", r->undefined_rows)                                         \
     X(BOUND_ELEMENTS, "bound.elements", r->bound.elements)                                         \
     X(BOUND_WRONG, "bound.wrong", r->bound.wrong)                                                  \
@@ -110,7 +111,10 @@ enum run_number {
 #define X(id, name, text) RUN_TILES_##id, // "tiles.NAME": score tiles by route
         MXV_ROUTES(X)
 #undef X
-            RUN_NUMBER_COUNT
+#define X(id, name, text) RUN_LEFT_##id, // "truth.left.NAME": enclosures of rows by MPFR
+            MXV_TRUTH_LEFTS(X)
+#undef X
+                RUN_NUMBER_COUNT
 };
 
 // What is kept of a case once it is over; the same from a result and from its record.
@@ -133,6 +137,7 @@ struct run_totals {
     double rel_l2_inputs[MXV_KERNEL_COUNT], rel_l2_operands[MXV_KERNEL_COUNT];
     double bound_ratio[MXV_KERNEL_COUNT];
     uint64_t truth_rows[MXV_KERNEL_COUNT], truth_rows_total[MXV_KERNEL_COUNT];
+    uint64_t certified, left[MXV_TRUTH_LEFT_COUNT]; // enclosures of rows
     size_t done, maps, resumed;
     bool stopped_early;
     double seconds;

@@ -17,6 +17,9 @@ static const char *const number_names[RUN_NUMBER_COUNT] = {
 #define X(id, name, text) "tiles." name,
         MXV_ROUTES(X)
 #undef X
+#define X(id, name, text) "truth.left." name,
+            MXV_TRUTH_LEFTS(X)
+#undef X
 };
 
 void run_outcome_of(const struct run_slot *s, struct run_outcome *out)
@@ -40,6 +43,8 @@ void run_outcome_of(const struct run_slot *s, struct run_outcome *out)
 #undef X
     for (unsigned i = 0; i < MXV_ROUTE_COUNT; i++)
         out->numbers[RUN_TILES_F16 + i] = (double)r->tiles[i];
+    for (unsigned i = 0; i < MXV_TRUTH_LEFT_COUNT; i++)
+        out->numbers[RUN_LEFT_ASKED + i] = (double)r->truth_left[i];
 }
 
 enum { TEXTS_MAX = 7, EVENTS_SIZE = 2048 };

@@ -47,6 +47,26 @@ static void tile_rows(const struct run_totals *t)
     printf("\n");
 }
 
+// How many rows were enclosed in binary64, and why the others by MPFR (docs/truth.md).
+static void enclosure_row(const struct run_totals *t)
+{
+    uint64_t left = 0;
+    for (unsigned i = 0; i < MXV_TRUTH_LEFT_COUNT; i++)
+        left += t->left[i];
+    if (t->certified + left == 0)
+        return;
+    printf("enclosures of rows: %" PRIu64 " certified in binary64, %" PRIu64 " (%.3g%%) by MPFR",
+           t->certified, left, 100 * (double)left / (double)(t->certified + left));
+    const char *mark = ": ";
+    for (unsigned i = 0; i < MXV_TRUTH_LEFT_COUNT; i++) {
+        if (!t->left[i])
+            continue;
+        printf("%s%s %" PRIu64, mark, mxv_truth_left_text((enum mxv_truth_left)i), t->left[i]);
+        mark = ", ";
+    }
+    printf("\n");
+}
+
 static void truth_rows(const struct run_totals *t)
 {
     bool any = false;
@@ -62,6 +82,7 @@ static void truth_rows(const struct run_totals *t)
             printf("%-14s %8" PRIu64 "/%-9" PRIu64 " %22.6g %22.6g %14.3g\n",
                    mxv_choice_name(MXV_CHOICE_KERNEL, k), t->truth_rows[k], t->truth_rows_total[k],
                    t->rel_l2_inputs[k], t->rel_l2_operands[k], t->bound_ratio[k]);
+    enclosure_row(t);
 }
 
 static int by_size(const void *a, const void *b)

@@ -57,6 +57,9 @@ void run_totals_add(struct run_totals *t, const struct run_outcome *o, const str
     t->words[k] += (uint64_t)o->numbers[RUN_WORDS];
     t->truth_rows[k] += (uint64_t)o->numbers[RUN_TRUTH_ROWS];
     t->truth_rows_total[k] += o->has_truth ? (uint64_t)o->numbers[RUN_ROWS] : 0;
+    t->certified += (uint64_t)o->numbers[RUN_CERTIFIED];
+    for (unsigned i = 0; i < MXV_TRUTH_LEFT_COUNT; i++)
+        t->left[i] += (uint64_t)o->numbers[RUN_LEFT_ASKED + i];
     for (unsigned route = 0; route < MXV_ROUTE_COUNT; route++) {
         uint64_t tiles = (uint64_t)o->numbers[RUN_TILES_F16 + route];
         t->tiles[k][route] += tiles;

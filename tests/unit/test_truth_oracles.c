@@ -184,7 +184,7 @@ static double largest(const struct instance *in, size_t row, size_t c)
 
 struct tally {
     size_t problems, rows, empty, elements, inside, met, exact, wrong_centres, caught, lse_inside,
-        lse_rows, repeats, rationals, dots[3];
+        lse_rows, repeats, rationals, certified, dots[3];
     double tightest;
 };
 
@@ -252,16 +252,34 @@ static void check_rational(const struct instance *in, size_t row, const struct m
         mpq_clear(o[c]);
 }
 
+/* Balls that hold the same number meet. */
+static void check_meeting(const struct mxv_truth_ball *a, const struct mxv_truth_ball *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (a[i].centre != b[i].centre)
+            assert_true(fabs(a[i].centre - b[i].centre) <= (a[i].radius + b[i].radius) * 1.0000001);
+}
+
 static void run_problem(struct instance *in, enum family f, struct tally *t)
 {
-    struct mxv_truth_ball out[MAX_Q * MAX_DV], lse[MAX_Q];
+    struct mxv_truth_ball out[MAX_Q * MAX_DV], lse[MAX_Q], out2[MAX_Q * MAX_DV], lse2[MAX_Q];
     struct mxv_truth_stats stats;
     build(in, f);
     struct mxv_truth_options o = {.radius = ldexp(1, -between(8, 50)), .threads = 1};
     if (draw() % 4 == 0)
         o.grid_bits = (unsigned)between(1, 20);
+    o.path = MXV_TRUTH_MPFR;
+    assert_int_equal(mxv_truth_rows(&in->p, NULL, in->p.lq, &o, out2, lse2, &stats), MXV_TRUTH_OK);
+    assert_int_equal(stats.certified_rows, 0);
+    if (t->problems % 2) {
+        o.path = MXV_TRUTH_CERTIFIED;
+        o.grid_bits = 0;
+    }
     assert_int_equal(mxv_truth_rows(&in->p, NULL, in->p.lq, &o, out, lse, &stats), MXV_TRUTH_OK);
+    check_meeting(out, out2, in->p.lq * in->p.dv);
+    check_meeting(lse, lse2, in->p.lq);
     t->problems++;
+    t->certified += stats.certified_rows;
     t->repeats += stats.repeated_rows;
     t->dots[0] += stats.dots_int64;
     t->dots[1] += stats.dots_int128;
@@ -284,14 +302,15 @@ static void test_random_problems(void **unused)
     state = 2026;
     for (int f = 0; f < FAMILIES; f++) {
         struct tally t = {0};
-        for (int n = 0; n < 60; n++)
+        for (int n = 0; n < 120; n++)
             run_problem(in, (enum family)f, &t);
         printf("%-8s %zu problems, %zu rows (%zu empty), %zu elements: %zu inside, %zu within the "
                "request, %zu exact, %zu in rationals; LSE %zu of %zu; %zu of %zu wrong centres "
-               "caught; dots %zu/%zu/%zu; %zu rows repeated; largest radius %.3f of the request\n",
+               "caught; dots %zu/%zu/%zu; %zu rows repeated, %zu certified; largest radius %.3f of "
+               "the request\n",
                names[f], t.problems, t.rows, t.empty, t.elements, t.inside, t.met, t.exact,
                t.rationals, t.lse_inside, t.lse_rows, t.caught, t.wrong_centres, t.dots[0],
-               t.dots[1], t.dots[2], t.repeats, t.tightest);
+               t.dots[1], t.dots[2], t.repeats, t.certified, t.tightest);
         assert_int_equal(t.inside, t.elements);
         assert_int_equal(t.met, t.elements);
         assert_int_equal(t.caught, t.wrong_centres);
@@ -300,12 +319,14 @@ static void test_random_problems(void **unused)
         for (int w = 0; w < 3; w++)
             all.dots[w] += t.dots[w];
         all.repeats += t.repeats;
+        all.certified += t.certified;
         all.rationals += t.rationals;
         all.empty += t.empty;
         all.exact += t.exact;
     }
     /* Each path must have been taken, or the counts above say less than they seem to. */
     assert_true(all.dots[0] > 1000 && all.dots[1] > 1000 && all.dots[2] > 1000);
+    assert_true(all.certified > 200);
     assert_true(all.repeats > 50 && all.rationals > 100 && all.empty > 20 && all.exact > 50);
     free(in);
 }

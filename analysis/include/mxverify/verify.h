@@ -28,6 +28,7 @@
 #include <mxverify/log.h>
 #include <mxverify/map.h>
 #include <mxverify/taps.h>
+#include <mxverify/truth.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,7 +37,7 @@ extern "C" {
 // In-tree implementations: X(id, name, text)
 #define MXV_IMPLS(X)                                                                               \
     X(PLAIN, "plain", "second emulation, written from docs/kernels alone")                         \
-    X(EMULATION, "emulation", "the engine itself, with the faults of the case switched on")         \
+    X(EMULATION, "emulation", "the engine itself, with the faults of the case switched on")        \
     X(RECORDED, "recorded",                                                                        \
       "what a device computed, kept as hashes in data/golden: the emulation must give them")
 
@@ -54,7 +55,7 @@ struct mxv_verify_options {
     const struct mxv_adapter *adapter; // an implementation behind the adapter interface, instead of
                                        // impl; NULL: none
     const struct mxv_recorded_store *recorded; // of impl RECORDED
-    bool truth;                        // evaluate the exact attention
+    bool truth;                                // evaluate the exact attention
     size_t truth_scores;    // exact scores per case and kind before rows are sampled; 0: all rows
     double psnr_peak;       // peak of PSNR; 0: 10, as published for DMA
     const char *map_folder; // maps are written here; NULL: none
@@ -109,7 +110,9 @@ struct mxv_verify_result {
     enum mxv_element element_format;
     uint64_t output_hash; // XXH3-64 of all outputs of the implementation
     bool has_truth;
-    size_t truth_rows, truth_rows_total; // evaluated, of how many
+    size_t truth_rows, truth_rows_total;     // evaluated, of how many
+    size_t truth_certified;                  // enclosures of rows, both kinds, without MPFR
+    size_t truth_left[MXV_TRUTH_LEFT_COUNT]; // by MPFR, by reason
     struct mxv_metrics against_inputs, against_operands;
     double worst_bound_ratio; // largest error of the emulation / its bound (oracle sane: <= 1)
     size_t undefined_rows;    // rows with NaN or infinity in reach: compared, not judged

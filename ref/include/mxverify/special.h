@@ -18,13 +18,17 @@
 #define MXVERIFY_SPECIAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <mxverify/platform.h>
 
 MXV_DECLARATIONS_BEGIN
 
-uint32_t mxv_ex2(uint32_t x, bool ftz);   ///< 2^x, at most 2 ulp
+uint32_t mxv_ex2(uint32_t x, bool ftz); ///< 2^x, at most 2 ulp
+/// out[i] = mxv_ex2(x[i], ftz) for i < n, by vectors where the processor has them (simd.h); the
+/// same words at every level. x and out may be the same array, or must not overlap.
+void mxv_ex2_array(const uint32_t *x, size_t n, bool ftz, uint32_t *out);
 uint32_t mxv_rcp(uint32_t x, bool ftz);   ///< 1/x, at most 1 ulp
 uint32_t mxv_rsqrt(uint32_t x, bool ftz); ///< 1/sqrt(x), at most 2 ulp
 uint32_t mxv_lg2(uint32_t x, bool ftz);   ///< log2(x)

@@ -73,6 +73,35 @@ struct mxv_truth_problem {
     const void *ctx;
 };
 
+/*
+ * How rows are enclosed: in binary64 with a proved radius, and in MPFR where that does not do.
+ * Either way the ball holds the exact value and is within the radius asked; centres differ by no
+ * more.
+ */
+enum mxv_truth_path {
+    MXV_TRUTH_CERTIFIED = 0, /* binary64 where its radius is small enough, else MPFR */
+    MXV_TRUTH_MPFR           /* MPFR for every row */
+};
+
+/* Why a row was left to MPFR: X(id, name, text). */
+#define MXV_TRUTH_LEFTS(X)                                                                         \
+    X(ASKED, "asked", "MPFR asked for")                                                            \
+    X(SOFTCAP, "softcap", "softcap")                                                               \
+    X(SIZE, "size", "too many keys or dimensions")                                                 \
+    X(SPECIAL, "special", "NaN or infinity in an operand")                                         \
+    X(SPAN, "span", "operands of a line too far apart")                                            \
+    X(SCORES, "scores", "scores too large")                                                        \
+    X(EQUAL, "equal", "equal weights, exact in MPFR")                                              \
+    X(RADIUS, "radius", "radius asked too small")
+enum mxv_truth_left {
+#define X(id, name, text) MXV_TRUTH_LEFT_##id,
+    MXV_TRUTH_LEFTS(X)
+#undef X
+        MXV_TRUTH_LEFT_COUNT
+};
+/* The text of a reason; NULL outside the list. */
+const char *mxv_truth_left_text(enum mxv_truth_left reason);
+
 /* |exact - centre| <= radius. The radius is +Inf only if the exact value exceeds binary64. */
 struct mxv_truth_ball {
     double centre, radius;
@@ -86,12 +115,16 @@ struct mxv_truth_options {
      */
     double radius;
     unsigned threads;   /* 0: the OpenMP default */
-    unsigned grid_bits; /* fraction bits of the weights in the first pass; 0: enough at once */
+    unsigned grid_bits; /* MPFR: fraction bits of the weights at first; 0: certified, or enough */
+    enum mxv_truth_path path;
 };
 
-/* What a call did. Sums over all rows. */
+/* What a call did. Sums over all rows; rows = certified + left[] + empty rows of neither. */
 struct mxv_truth_stats {
-    size_t rows, empty_rows, undefined_rows;   /* undefined: a NaN or +Inf score */
+    size_t rows, empty_rows, undefined_rows; /* undefined: a NaN or +Inf score */
+    size_t certified_rows;                   /* enclosed without MPFR (but for the LSE) */
+    size_t left[MXV_TRUTH_LEFT_COUNT];       /* rows left to MPFR, by reason */
+    /* The rest is of the rows left to MPFR, except radius_max. */
     size_t dots_int64, dots_int128, dots_wide; /* scores by the integer width their dot needed */
     size_t exponentials;                       /* MPFR exp / exp2 evaluations */
     size_t repeated_rows;                      /* rows computed again at more bits */
@@ -110,9 +143,20 @@ enum mxv_truth_status mxv_truth_rows(const struct mxv_truth_problem *problem, co
                                      struct mxv_truth_stats *stats);
 
 /*
+ * The baseline that speed is measured against: the same rows by plain MPFR, every operation rounded
+ * to nearest at `precision` bits (32 .. 16384; 64 is the cheapest that is good to 2^-40 for
+ * thousands of keys), one row after the other on the calling thread. out[n_rows][dv] and
+ * lse[n_rows] (or NULL) get the results rounded to binary64; nothing is proved about their error.
+ * Special values as at the top of this file.
+ */
+enum mxv_truth_status mxv_truth_plain_rows(const struct mxv_truth_problem *problem,
+                                           const size_t *rows, size_t n_rows, unsigned precision,
+                                           double *out, double *lse);
+
+/*
  * The scores of one row, scores[lk]: radius 0 where the exact score is a binary64 value, else at
- * most half an ulp (a few ulp with a softcap). A key the row does not see gets centre -Inf. A score
- * beyond the binary64 range gets centre +-DBL_MAX and radius +Inf.
+ * most half an ulp and 2^-50 of it (a few ulp with a softcap). A key the row does not see gets
+ * centre -Inf. A score beyond the binary64 range gets centre +-DBL_MAX and radius +Inf.
  */
 enum mxv_truth_status mxv_truth_scores(const struct mxv_truth_problem *problem, size_t row,
                                        struct mxv_truth_ball *scores);

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Decoding of blocks, eight elements a register. See mxverify/block_array.h.
+//
+// E2M1: the eight products of a scale and a magnitude are a row, looked up by the code; 1.5 times a
+// scale is the one that needs a multiplication. FP8: a code is moved into a binary16 word of the
+// same value (E5M2) or of 2^-8 times the value (E4M3), widened exactly, and the scale is added to
+// the exponent. Scales at which a result would leave the normal range of binary32, NaN scales, FP6
+// and MXINT8 take the scalar function. unit.block_array fails if this file is wrong.
+#include <immintrin.h>
+
+#include "block_array_internal.h"
+
+enum { BINADE = 1 << 23 };
+
+/// Scales from `least` to `most` keep every finite product normal and finite.
+struct scale_range {
+    uint8_t least, most;
+};
+
+/// The magnitudes 0, .5, 1, 1.5, 2, 3, 4, 6 times the number of word `one`.
+static inline __m256i e2m1_row(uint32_t one)
+{
+    const uint32_t sig3 = ((one & 0x7FFFFF) | 0x800000) * 3;
+    const uint32_t exp = one & 0x7F800000;
+    const uint32_t more =
+        sig3 >= 0x2000000 ? exp + BINADE + (sig3 >> 2 & 0x7FFFFF) : exp + (sig3 >> 1 & 0x7FFFFF);
+    const int w = (int)one, w15 = (int)more;
+    return _mm256_setr_epi32(0, w - BINADE, w, w15, w + BINADE, w15 + BINADE, w + 2 * BINADE,
+                             w15 + 2 * BINADE);
+}
+
+static inline void e2m1_eight(__m256i row, const uint8_t *codes, uint32_t *out)
+{
+    const __m256i c = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)codes));
+    const __m256i sign = _mm256_slli_epi32(_mm256_srli_epi32(c, 3), 31);
+    const __m256i word = _mm256_permutevar8x32_epi32(row, c); // reads the low three bits
+    _mm256_storeu_si256((__m256i *)out, _mm256_or_si256(word, sign));
+}
+
+static void decode_mxfp4(const uint8_t *scales, const uint8_t *codes, size_t blocks, uint32_t *out)
+{
+    for (size_t b = 0; b < blocks; b++, codes += 32, out += 32) {
+        if (scales[b] < 2 || scales[b] > 252) {
+            mxv_block_dequantize(MXV_MXFP4, scales[b], codes, out);
+            continue;
+        }
+        const __m256i row = e2m1_row((uint32_t)scales[b] << 23);
+        for (size_t i = 0; i < 32; i += 8)
+            e2m1_eight(row, codes + i, out + i);
+    }
+}
+
+static void decode_nvfp4(const uint8_t *scales, const uint8_t *codes, size_t blocks, uint32_t *out)
+{
+    // words of f * 2^-9
+    static const uint32_t subnormal[8] = {0,          0x3B000000, 0x3B800000, 0x3BC00000,
+                                          0x3C000000, 0x3C200000, 0x3C400000, 0x3C600000};
+    for (size_t b = 0; b < blocks; b++, codes += 16, out += 16) {
+        const uint32_t scale = scales[b] & 0x7F;
+        if (scale == 0 || scale == 0x7F) {
+            mxv_block_dequantize(MXV_NVFP4, scales[b], codes, out);
+            continue;
+        }
+        const uint32_t word = scale < 8 ? subnormal[scale] : (scale << 20) + (120u << 23);
+        const __m256i row = e2m1_row(word);
+        e2m1_eight(row, codes, out);
+        e2m1_eight(row, codes + 8, out + 8);
+    }
+}
+
+/// Eight FP8 codes in 16-bit lanes to binary32 words, `shift` added to the exponent of finite
+/// nonzero ones.
+static inline __m256i fp8_eight(__m128i c, bool e4m3, __m256i shift)
+{
+    __m128i half = _mm_slli_epi16(c, 8);
+    if (e4m3)
+        half = _mm_or_si128(_mm_and_si128(half, _mm_set1_epi16((short)0x8000)),
+                            _mm_slli_epi16(_mm_and_si128(c, _mm_set1_epi16(0x7F)), 7));
+    const __m256i word = _mm256_castps_si256(_mm256_cvtph_ps(half));
+    const __m256i u = _mm256_and_si256(word, _mm256_set1_epi32(0x7FFFFFFF));
+    const __m256i zero = _mm256_cmpeq_epi32(u, _mm256_setzero_si256());
+    if (e4m3) { // NaN is the word of 1.875
+        const __m256i nan = _mm256_cmpeq_epi32(u, _mm256_set1_epi32(0x3FF00000));
+        const __m256i sum = _mm256_add_epi32(word, _mm256_andnot_si256(zero, shift));
+        return _mm256_blendv_epi8(sum, _mm256_set1_epi32(0x7FFFFFFF), nan);
+    }
+    const __m256i inf = _mm256_set1_epi32(0x7F800000);
+    const __m256i special = _mm256_cmpgt_epi32(u, _mm256_set1_epi32(0x7F7FFFFF));
+    const __m256i fixed = _mm256_or_si256(zero, special);
+    const __m256i sum = _mm256_add_epi32(word, _mm256_andnot_si256(fixed, shift));
+    return _mm256_blendv_epi8(sum, _mm256_set1_epi32(0x7FFFFFFF), _mm256_cmpgt_epi32(u, inf));
+}
+
+static inline void decode_fp8(enum mxv_block block, bool e4m3, struct scale_range range,
+                              const uint8_t *scales, const uint8_t *codes, size_t blocks,
+                              uint32_t *out)
+{
+    for (size_t b = 0; b < blocks; b++, codes += 32, out += 32) {
+        if (scales[b] < range.least || scales[b] > range.most) {
+            mxv_block_dequantize(block, scales[b], codes, out);
+            continue;
+        }
+        const __m256i shift = _mm256_set1_epi32((scales[b] - 127 + (e4m3 ? 8 : 0)) * BINADE);
+        for (size_t i = 0; i < 32; i += 8) {
+            const __m128i c = _mm_cvtepu8_epi16(_mm_loadl_epi64((const __m128i *)(codes + i)));
+            _mm256_storeu_si256((__m256i *)(out + i), fp8_eight(c, e4m3, shift));
+        }
+    }
+}
+
+bool mxv_block_dequantize_avx2(enum mxv_block b, const uint8_t *scales, const uint8_t *codes,
+                               size_t blocks, uint32_t *out)
+{
+    const struct scale_range e4m3 = {10, 246}, e5m2 = {17, 239};
+    switch (b) {
+    case MXV_MXFP4:
+        decode_mxfp4(scales, codes, blocks, out);
+        return true;
+    case MXV_NVFP4:
+        decode_nvfp4(scales, codes, blocks, out);
+        return true;
+    case MXV_MXFP8_E4M3:
+        decode_fp8(b, true, e4m3, scales, codes, blocks, out);
+        return true;
+    case MXV_MXFP8_E5M2:
+        decode_fp8(b, false, e5m2, scales, codes, blocks, out);
+        return true;
+    default:
+        return false;
+    }
+}

@@ -1,0 +1,10 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Forms of mxv_mma_tile for AVX2, 8 lanes a vector.
+#define MXV_LANE_BYTES 32
+#include "matrix_unit_lanes_group.h"
+#include "matrix_unit_lanes_int.h"
+#include "matrix_unit_lanes_sum.h"
+
+const struct mxv_mma_forms mxv_mma_forms_avx2 = {sum_tile, group_tile, int_tile};
