@@ -13,12 +13,14 @@
 
 // Per channel, in units of the accumulator.
 struct chain {
-    double *sum, *magnitude;       // exact partial sum, sum of |products|
-    double *own, *any, *rescale;   // errors so far
-    double *peak, *inexact, *grid; // of one step
-    double least_p, least_v;       // smallest normal operands
-    double *bulk;                  // sum of |products| with the weights of the model
-    double more, step, flat;       // those are at most more * P + step, or flat
+    double *sum, *magnitude;                 // exact partial sum, sum of |products|
+    double *own, *any, *rescale;             // errors so far
+    double *peak, *inexact, *grid;           // of one step
+    double least_p, least_v;                 // smallest normal operands
+    double *bulk;                            // sum of |products| with the weights of the model
+    double more, step, flat;                 // those are at most more * P + step, or flat
+    const struct mxv_bound_members *members; // NULL: none
+    double *gap, *member, *before; // their sum gap |v|, and errors so far; sum before the step
 };
 
 static double power_below(double x)
@@ -30,8 +32,27 @@ static double power_below(double x)
     return x;
 }
 
+// How far another member's exact accumulator may be from ours.
+static double drift(const struct chain *s, size_t c)
+{
+    return s->members ? (s->gap[c] + s->members->factor * s->magnitude[c]) * 1.1 : 0;
+}
+
+// O * alpha in another member, whose alpha may be near 1 where ours is 1.
+static void rescale_member(struct chain *s, size_t d, double alpha)
+{
+    for (size_t c = 0; s->members && c < d; c++) {
+        double apart = drift(s, c);
+        s->gap[c] *= alpha;
+        s->member[c] *= alpha * (1 + s->members->factor);
+        double held = (fabs(s->sum[c]) + apart) * alpha * 1.01 + s->member[c];
+        s->member[c] += held * 0x1.01p-24 + (held > 0 ? 0x1p-149 : 0);
+    }
+}
+
 static void rescale_chain(struct chain *s, size_t d, double alpha)
 {
+    rescale_member(s, d, alpha);
     if (alpha == 1)
         return;
     for (size_t c = 0; c < d; c++) {
@@ -82,6 +103,31 @@ static void look_at_step(struct chain *s, const struct mxv_bound_unit *u, size_t
     }
 }
 
+// Errors of another member in this step. Its products are ours, unless a weight may be another; the
+// shared exponent moves where the accumulators straddle a power of two: then all products count.
+static void add_member_step(struct chain *s, const struct mxv_bound_unit *u, size_t d, size_t n,
+                            const double *gap, const double *v)
+{
+    double cut = ldexp(1, -(int)u->frac_bits), keep = ldexp(1, -(int)u->keep_bits);
+    bool open = false;
+    for (size_t i = 0; i < n; i++) {
+        if (gap[i] == 0)
+            continue;
+        open = true;
+        for (size_t c = 0; c < d; c++)
+            s->gap[c] += gap[i] * fabs(v[i * d + c]);
+    }
+    for (size_t c = 0; c < d; c++) {
+        double apart = drift(s, c), top = fabs(s->before[c]) + s->member[c] + apart;
+        double peak = open ? s->peak[c] * 2 + apart : s->peak[c];
+        double grid = power_below(top > peak ? top : peak) * cut;
+        double cuts = open || grid != s->grid[c] ? (double)n : s->inexact[c];
+        double own = grid * (cuts + 1);
+        double kept = power_below(fabs(s->sum[c]) + s->member[c] + apart + own) * keep;
+        s->member[c] += own + (kept > grid ? kept : 0) + 0x1p-149;
+    }
+}
+
 static void add_bulk(struct chain *s, size_t d, size_t n, const float *p, const double *v)
 {
     for (size_t i = 0; i < n; i++) {
@@ -93,10 +139,11 @@ static void add_bulk(struct chain *s, size_t d, size_t n, const float *p, const 
 }
 
 static void add_step(struct chain *s, const struct mxv_bound_unit *u, size_t d, size_t n,
-                     const float *p, const double *v)
+                     const float *p, const double *gap, const double *v)
 {
     double cut = ldexp(1, -(int)u->frac_bits), keep = ldexp(1, -(int)u->keep_bits);
     look_at_step(s, u, d, n, p, v);
+    memcpy(s->before, s->sum, d * sizeof *s->before);
     for (size_t i = 0; i < n; i++) {
         double w = (double)p[i];
         if (w == 0)
@@ -116,6 +163,8 @@ static void add_step(struct chain *s, const struct mxv_bound_unit *u, size_t d, 
         double any = fmax(s->bulk[c], s->more * s->peak[c]);
         s->any[c] += any * ((double)(u->step + 1) * cut + keep) + 0x1p-149;
     }
+    if (gap)
+        add_member_step(s, u, d, n, gap, v);
 }
 
 static void add_tile(struct chain *s, const struct mxv_bound_contract *c,
@@ -126,6 +175,7 @@ static void add_tile(struct chain *s, const struct mxv_bound_contract *c,
     for (size_t i = 0; i < n; i += c->pv.step) {
         size_t m = n - i < c->pv.step ? n - i : c->pv.step;
         add_step(s, &c->pv, row->d, m, state->weights + first + i,
+                 s->members ? s->members->gap + first + i : NULL,
                  state->values + (first + i) * row->d);
     }
 }
@@ -162,13 +212,14 @@ static double set_model(struct chain *s, const struct mxv_bound_contract *c, dou
 
 void mxv_bound_products(const struct mxv_bound_contract *c, const struct mxv_bound_row *row,
                         const struct mxv_bound_state *state, double similarity,
-                        struct mxv_bound_product *out)
+                        const struct mxv_bound_members *members, struct mxv_bound_product *out)
 {
     size_t d = row->d;
-    double *m = calloc(9 * d + 1, sizeof *m), f = state->v_scale / (double)state->sum;
+    double *m = calloc(12 * d + 1, sizeof *m), f = state->v_scale / (double)state->sum;
     bool usable = m && state->sum > 0 && isfinite(state->sum);
     for (size_t i = 0; i < d && !usable; i++)
-        out[i] = (struct mxv_bound_product){0, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY};
+        out[i] = (struct mxv_bound_product){0,        INFINITY, INFINITY, INFINITY,
+                                            INFINITY, INFINITY, INFINITY, INFINITY};
     if (usable) {
         struct chain s = {.sum = m,
                           .magnitude = m + d,
@@ -179,6 +230,10 @@ void mxv_bound_products(const struct mxv_bound_contract *c, const struct mxv_bou
                           .inexact = m + 6 * d,
                           .grid = m + 7 * d,
                           .bulk = m + 8 * d,
+                          .members = members,
+                          .gap = m + 9 * d,
+                          .member = m + 10 * d,
+                          .before = m + 11 * d,
                           .least_p = c->pv.smallest_a,
                           .least_v = c->pv.smallest_b};
         double least_sum = exp2((double)c->softmax.offset) * 0.99;
@@ -192,6 +247,8 @@ void mxv_bound_products(const struct mxv_bound_contract *c, const struct mxv_bou
                 .own = s.own[i] * f,
                 .any = s.any[i] * f * other,
                 .rescale = s.rescale[i] * f,
+                .gap = s.gap[i] * f,
+                .member = s.member[i] * f,
             };
     }
     free(m);

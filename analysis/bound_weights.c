@@ -10,11 +10,11 @@
 // exactly; the terms are the three sums with absolute values. Where the errors of the weights reach
 // one half, a convex combination of the values is all that is known, and the range of v stands in.
 // Not handled: rows that see -5e6 sentinels at a weight that matters (the caller leaves them out).
+#include "bound_internal.h"
 #include <math.h>
-#include <mxverify/bound.h>
 #include <stdlib.h>
 
-static const double ln_2 = 0.69314718055994531, unit = 0x1.01p-24;
+static const double ln_2 = MXV_BOUND_LN2, unit = MXV_BOUND_UNIT;
 
 void mxv_bound_softmax(const struct mxv_bound_row *row, const double *scores, double *weights,
                        double *out)
@@ -39,32 +39,17 @@ void mxv_bound_softmax(const struct mxv_bound_row *row, const double *scores, do
     }
 }
 
-// The running maximum through the tiles: what each tile's weights are relative to.
-struct tile_state {
-    double shift;   // running maximum of the scores after the tile, log2 units
-    double rise;    // by how much the kept maximum may rise at the tile; 0: it cannot
-    double later;   // error by the factors alpha of all later tiles, log2 units
-    double changes; // how many of them may differ from 1
-    double common;  // error of the shift against that of the last tile
-};
-
-struct walk {
-    const struct mxv_bound_contract *c;
-    const struct mxv_bound_row *row;
-    const double *scores, *slack;
-    size_t tiles;
-    struct tile_state *tile;
-    double top, gap, last, worst_slack;
-    double worst; // largest relative error of a weight
-    size_t best;
-};
-
-static size_t visited(const struct walk *w, size_t i)
+size_t bound_visited(const struct mxv_bound_contract *c, size_t tiles, size_t i)
 {
-    return w->c->descending ? w->tiles - 1 - i : i;
+    return c->descending ? tiles - 1 - i : i;
 }
 
-static double tile_top(const struct walk *w, size_t j)
+static size_t visited(const struct bound_rows_walk *w, size_t i)
+{
+    return bound_visited(w->c, w->tiles, i);
+}
+
+static double tile_top(const struct bound_rows_walk *w, size_t j)
 {
     size_t first = j * w->c->tile_n, end = first + w->c->tile_n;
     double top = -INFINITY;
@@ -75,7 +60,7 @@ static double tile_top(const struct walk *w, size_t j)
     return top;
 }
 
-static double shift_error(const struct mxv_bound_contract *c, double m)
+double bound_shift_error(const struct mxv_bound_contract *c, double m)
 {
     double rounded = c->softmax.offset != 0 ? unit * (fabs(m) + fabs(c->softmax.offset)) : 0;
     return c->softmax.log2_scores ? rounded : unit * fabs(m) + rounded;
@@ -84,11 +69,11 @@ static double shift_error(const struct mxv_bound_contract *c, double m)
 // Forward: the maximum of each tile, and whether it may rise there: errors of the scores and the
 // lazy rule (the kept maximum lags by up to tau) can make a rise of what is none in exact scores.
 // Backward: what later rises add.
-static void walk_tiles(struct walk *w)
+static void walk_tiles(struct bound_rows_walk *w)
 {
     double m = -INFINITY, blur = w->c->softmax.tau + 2 * w->worst_slack;
     for (size_t i = 0; i < w->tiles; i++) {
-        struct tile_state *t = &w->tile[visited(w, i)];
+        struct bound_tile *t = &w->tile[visited(w, i)];
         if (w->row->routes[visited(w, i)] == MXV_ROUTE_SKIP)
             continue;
         double top = tile_top(w, visited(w, i));
@@ -99,19 +84,20 @@ static void walk_tiles(struct walk *w)
     double later = 0, changes = 0, factors = w->c->softmax.log2_scores ? 1 : 2;
     w->last = m;
     for (size_t i = w->tiles; i-- > 0;) {
-        struct tile_state *t = &w->tile[visited(w, i)];
+        struct bound_tile *t = &w->tile[visited(w, i)];
         if (w->row->routes[visited(w, i)] == MXV_ROUTE_SKIP)
             continue;
         t->later = later;
         t->changes = changes;
         if (changes > 0 && t->shift > -INFINITY)
-            t->common = shift_error(w->c, t->shift) + shift_error(w->c, m) + 4 * unit * blur;
+            t->common =
+                bound_shift_error(w->c, t->shift) + bound_shift_error(w->c, m) + 4 * unit * blur;
         later += factors * unit * t->rise;
         changes += t->rise > 0;
     }
 }
 
-static void find_top(struct walk *w)
+static void find_top(struct bound_rows_walk *w)
 {
     double second = -INFINITY;
     w->top = -INFINITY;
@@ -132,12 +118,13 @@ static void find_top(struct walk *w)
 
 // Relative error of P by rounding it to the type of the PV product. The shift M is itself rounded,
 // which is common to P and to the row sum, but moves P against its grid.
-static double rounding_of_p(const struct walk *w, size_t n, double exponent, double relative)
+static double rounding_of_p(const struct bound_rows_walk *w, size_t n, double exponent,
+                            double relative)
 {
     const struct mxv_bound_contract *c = w->c;
     double p = exponent + c->softmax.offset, whole = c->softmax.offset;
     double lag = c->softmax.tau; // the maximum kept may lie so far below
-    double moved = expm1(shift_error(c, w->tile[n / c->tile_n].shift) * ln_2);
+    double moved = expm1(bound_shift_error(c, w->tile[n / c->tile_n].shift) * ln_2);
     double off = (1 + relative) * (1 + moved) - 1;
     double largest = exp2(p + lag) * (1 + off);
     if (largest > c->p_largest)
@@ -154,25 +141,49 @@ static double rounding_of_p(const struct walk *w, size_t n, double exponent, dou
     return fmin(bound, moved > 0 ? moved * 1.01 + c->exp_relative : 0);
 }
 
-struct key_error {
-    double score, exponential, rescale, rounding; // relative to the weight
-};
-
-static struct key_error error_of_key(const struct walk *w, size_t n)
+double bound_argument_error(const struct bound_rows_walk *w, size_t n)
 {
     const struct mxv_bound_contract *c = w->c;
-    const struct tile_state *t = &w->tile[n / c->tile_n];
-    double x = w->scores[n] - t->shift, slack = w->slack ? w->slack[n] : 0;
-    struct key_error e = {0};
+    double x = w->scores[n] - w->tile[n / c->tile_n].shift;
     double argument = unit * (fabs(x) + fabs(c->softmax.offset));
     if (!c->softmax.log2_scores)
         argument += unit * fabs(w->scores[n] - w->top);
     // the maximum kept may lag behind, and moves with the scores
-    argument += unit * (c->softmax.tau + 2 * w->worst_slack);
+    return argument + unit * (c->softmax.tau + 2 * w->worst_slack);
+}
+
+double bound_sum_error(const struct bound_rows_walk *w)
+{
+    double tiles = 0;
+    for (size_t j = 0; j < w->tiles; j++)
+        tiles += w->row->routes[j] != MXV_ROUTE_SKIP;
+    return (tiles * (double)w->c->tile_n / w->c->sum_lanes + tiles + 3) * unit;
+}
+
+// Whether the factor on the key's tile may be flushed to zero.
+static bool flushed_factor(const struct bound_rows_walk *w, size_t n)
+{
+    return w->last - w->tile[n / w->c->tile_n].shift > 120;
+}
+
+struct key_error {
+    double score, exponential, rescale, rounding; // relative to the weight
+};
+
+// relative: errors relative to that of the key with the largest score, which all keys share.
+static struct key_error error_of_key(const struct bound_rows_walk *w, size_t n, bool relative)
+{
+    const struct mxv_bound_contract *c = w->c;
+    const struct bound_tile *t = &w->tile[n / c->tile_n];
+    double x = w->scores[n] - t->shift, slack = w->slack ? w->slack[n] : 0;
+    struct key_error e = {0};
+    double argument = bound_argument_error(w, n);
+    if (relative)
+        slack = n == w->best ? 0 : slack + w->slack[w->best];
     e.score = expm1(slack * ln_2);
     e.exponential = expm1((argument + t->common) * ln_2) + c->exp_relative;
     e.rescale = expm1(t->later * ln_2) + t->changes * c->exp_relative * 1.01;
-    if (w->last - t->shift > 120) // the factor may be flushed to zero
+    if (flushed_factor(w, n))
         e.rescale += 1;
     double all = (1 + e.score) * (1 + e.exponential) * (1 + e.rescale) - 1;
     e.exponential += all - e.score - e.exponential - e.rescale; // products of errors
@@ -220,59 +231,109 @@ static void range_terms(const struct mxv_bound_row *row, const double *centre, d
     }
 }
 
-static void add_keys(struct walk *w, const double *weights, const double *centre,
-                     struct mxv_bound_terms *terms)
+// How far roundings after the score may move a weight, log2 units.
+static double moved_by_roundings(const struct bound_rows_walk *w, size_t n)
+{
+    const struct bound_tile *t = &w->tile[n / w->c->tile_n];
+    return bound_argument_error(w, n) + t->common + t->later +
+           (1 + t->changes) * w->c->exp_relative * 1.45;
+}
+
+static void add_mass(const struct bound_rows_walk *w, size_t n, double weight,
+                     const struct key_error *e, struct mxv_bound_mass *mass)
+{
+    double slack = w->slack ? w->slack[n] : 0;
+    bool matters = w->scores[n] + slack + 2 * w->worst_slack > w->top - 120;
+    weight = fmax(weight, 0x1p-1022);
+    mass->score += weight * e->score;
+    mass->exponential += weight * e->exponential;
+    mass->rescale += weight * e->rescale;
+    mass->largest = fmax(mass->largest, e->score + e->exponential + e->rescale);
+    if (matters && !flushed_factor(w, n))
+        mass->kept = fmax(mass->kept, moved_by_roundings(w, n));
+}
+
+// Sums over the keys, before they are divided by what the errors leave of the row sum. Returns
+// sum p |e|.
+static double add_keys(const struct bound_rows_walk *w, const double *weights, const double *centre,
+                       bool relative, struct mxv_bound_terms *terms, struct mxv_bound_mass *mass)
 {
     const struct mxv_bound_row *row = w->row;
-    const struct mxv_bound_contract *c = w->c;
-    double mass = 0, processed = 0, tiles = 0;
-    for (size_t j = 0; j < w->tiles; j++)
-        tiles += row->routes[j] != MXV_ROUTE_SKIP;
-    processed = tiles * (double)c->tile_n;
-    double sum = (processed / c->sum_lanes + tiles + 3) * unit;
+    *mass =
+        (struct mxv_bound_mass){.sum = bound_sum_error(w), .top = w->top, .slack = w->worst_slack};
+    for (size_t i = 0; i < row->d; i++)
+        for (unsigned t = MXV_BOUND_SCORE; t <= MXV_BOUND_SUM; t++)
+            terms[i].term[t] = 0;
     for (size_t n = row->first; n < row->end; n++) {
         if (weights[n] == 0 && !(w->slack && w->slack[n] > 0))
             continue;
-        struct key_error e = error_of_key(w, n);
-        mass += fmax(weights[n], 0x1p-1022) * (e.score + e.exponential + e.rescale);
-        w->worst = fmax(w->worst, e.score + e.exponential + e.rescale);
+        struct key_error e = error_of_key(w, n, relative);
+        add_mass(w, n, weights[n], &e, mass);
         add_key(row, n, weights[n], &e, centre, terms);
     }
-    if (!(mass < 0.5)) {
+    return mass->score + mass->exponential + mass->rescale;
+}
+
+static void row_terms(const struct bound_rows_walk *w, const double *weights, const double *centre,
+                      struct mxv_bound_terms *terms, struct mxv_bound_mass *mass)
+{
+    const struct mxv_bound_row *row = w->row;
+    const struct mxv_bound_contract *c = w->c;
+    struct mxv_bound_mass again;
+    double all = add_keys(w, weights, centre, false, terms, mass), sum = mass->sum;
+    if (!(all < 0.5) && w->slack && w->best < row->keys)
+        all = add_keys(w, weights, centre, true, terms, &again);
+    if (!(all < 0.5)) {
         double peak = exp2(c->softmax.offset + c->softmax.tau), half = ldexp(1, -c->p_frac_bits);
         double cut = peak * 1.01 <= c->p_largest ? half : c->p_saturates ? 1 : (double)INFINITY;
         double step = exp2(c->p_emin - c->p_frac_bits - (double)c->softmax.offset);
         range_terms(row, centre, cut, step, sum * 2, terms);
         return;
     }
-    double scale = 1 / ((1 - mass) * (1 - sum));
+    double scale = 1 / ((1 - all) * (1 - sum));
     for (size_t i = 0; i < row->d; i++) {
         for (unsigned t = MXV_BOUND_SCORE; t <= MXV_BOUND_RESCALE; t++)
             terms[i].term[t] *= scale;
-        terms[i].term[MXV_BOUND_SUM] = fabs(centre[i]) * sum * (1 + mass) * scale;
+        terms[i].term[MXV_BOUND_SUM] = fabs(centre[i]) * sum * (1 + all) * scale;
     }
 }
 
-double mxv_bound_weights(const struct mxv_bound_contract *c, const struct mxv_bound_row *row,
-                         const double *scores, const double *slack, const double *weights,
-                         const double *centre, struct mxv_bound_terms *terms)
+bool bound_walk_open(struct bound_rows_walk *w, const struct mxv_bound_contract *c,
+                     const struct mxv_bound_row *row, const double *scores, const double *slack)
 {
     size_t tiles = (row->keys + c->tile_n - 1) / c->tile_n;
-    struct walk w = {.c = c,
-                     .row = row,
-                     .scores = scores,
-                     .slack = slack,
-                     .tiles = tiles,
-                     .tile = calloc(tiles + 1, sizeof *w.tile),
-                     .best = row->keys};
-    for (size_t i = 0; i < row->d; i++)
+    *w = (struct bound_rows_walk){.c = c,
+                                  .row = row,
+                                  .scores = scores,
+                                  .slack = slack,
+                                  .tiles = tiles,
+                                  .tile = calloc(tiles + 1, sizeof *w->tile),
+                                  .best = row->keys};
+    if (!w->tile)
+        return false;
+    find_top(w);
+    walk_tiles(w);
+    return true;
+}
+
+void bound_walk_close(struct bound_rows_walk *w)
+{
+    free(w->tile);
+}
+
+struct mxv_bound_mass mxv_bound_weights(const struct mxv_bound_contract *c,
+                                        const struct mxv_bound_row *row, const double *scores,
+                                        const double *slack, const double *weights,
+                                        const double *centre, struct mxv_bound_terms *terms)
+{
+    struct bound_rows_walk w;
+    struct mxv_bound_mass mass = {.score = INFINITY, .largest = INFINITY, .slack = INFINITY};
+    bool open = bound_walk_open(&w, c, row, scores, slack);
+    for (size_t i = 0; i < row->d && !open; i++)
         for (unsigned t = MXV_BOUND_SCORE; t <= MXV_BOUND_SUM; t++)
-            terms[i].term[t] = w.tile ? 0 : INFINITY;
-    if (!w.tile)
-        return INFINITY;
-    find_top(&w);
-    walk_tiles(&w);
-    add_keys(&w, weights, centre, terms);
-    free(w.tile);
-    return w.worst;
+            terms[i].term[t] = INFINITY;
+    if (open)
+        row_terms(&w, weights, centre, terms, &mass);
+    bound_walk_close(&w);
+    return mass;
 }

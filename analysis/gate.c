@@ -88,16 +88,29 @@ uint32_t mxv_gate_word(enum mxv_element format, double x)
     return format == MXV_F32 ? word : (uint32_t)mxv_element_from_f32(format, word, &ieee);
 }
 
+static bool same_special(double x, double y)
+{
+    return isnan(x) ? isnan(y) : x == y;
+}
+
+static bool judged_element(const struct mxv_gate_output *o, size_t i)
+{
+    return o->judged[i / o->d] &&
+           !(isfinite(o->centre[i]) && isinf(o->rest[i]) && isinf(o->model[i]));
+}
+
 // Proved wrong by contract (bit 0) and by model (bit 1). An infinity may be the right word for a
 // truth beyond the format's range: it is left to the bits.
 static unsigned wrong(const struct mxv_gate_output *o, size_t i, double x)
 {
+    if (!isfinite(o->centre[i]))
+        return same_special(x, o->centre[i]) ? 0 : 3;
     if (isnan(x))
         return 3;
     if (isinf(x))
         return 0;
     return (unsigned)(fabs(x - o->centre[i]) - o->noise[i] > o->rest[i]) |
-           (unsigned)(fabs(x - o->truth[i]) - o->radius[i] > o->model[i]) << 1;
+           (unsigned)(fabs(x - o->model_centre[i]) - o->model_noise[i] > o->model[i]) << 1;
 }
 
 void mxv_gate_try(const struct mxv_gate_output *o, enum mxv_mutant m, const uint32_t *mutated,
@@ -112,8 +125,8 @@ void mxv_gate_try(const struct mxv_gate_output *o, enum mxv_mutant m, const uint
                 continue;
             bool other = mxv_ulp_distance(o->format, mutated[i], o->words[i]) != 0;
             differs = differs || other;
-            judged = judged || (other && o->judged[r]);
-            if (o->judged[r] && found != 3)
+            judged = judged || (other && judged_element(o, i));
+            if (found != 3 && judged_element(o, i))
                 found |= wrong(o, i, mxv_code_value(o->format, mutated[i]));
         }
     if (!differs)
@@ -131,7 +144,7 @@ static unsigned gain_caught(const struct mxv_gate_output *o, double gain)
     for (size_t r = 0; r < o->rows; r++)
         for (size_t i = r * o->d; o->judged[r] && found != 3 && i < (r + 1) * o->d; i++) {
             uint32_t w = mxv_gate_word(o->format, mxv_code_value(o->format, o->words[i]) * gain);
-            if (w != o->words[i])
+            if (w != o->words[i] && judged_element(o, i))
                 found |= wrong(o, i, mxv_code_value(o->format, w));
         }
     return found;

@@ -83,15 +83,10 @@ static void fill_own(const struct outputs *o, uint32_t *words)
         memcpy(words + i * o->d, o->h->subject + o->h->rows[i] * o->d, o->d * sizeof *words);
 }
 
-static void try_all(struct outputs *o, uint32_t *own, uint32_t *words, double *truth)
+static void try_all(struct outputs *o, uint32_t *own, uint32_t *words)
 {
     struct head_result *h = o->h;
-    size_t all = h->row_count * o->d;
     fill_own(o, own);
-    for (size_t i = 0; i < all; i++) {
-        truth[i] = h->from_operands[i].centre;
-        truth[all + i] = h->from_operands[i].radius;
-    }
     const struct mxv_gate_output view = {
         .format = o->format,
         .rows = h->row_count,
@@ -101,8 +96,8 @@ static void try_all(struct outputs *o, uint32_t *own, uint32_t *words, double *t
         .centre = h->centre,
         .noise = h->noise,
         .rest = h->rest,
-        .truth = truth,
-        .radius = truth + all,
+        .model_centre = h->model_centre,
+        .model_noise = h->model_noise,
         .model = h->model,
     };
     for (unsigned m = 0; m < MXV_MUTANT_COUNT; m++)
@@ -131,9 +126,7 @@ void gate_head(struct verification *v, struct head_result *h)
                         .tile_m = a->tile_m,
                         .middle = h->rows[h->row_count / 2]};
     uint32_t *words = malloc(2 * all * sizeof *words);
-    double *truth = malloc(2 * all * sizeof *truth);
-    if (words && truth)
-        try_all(&o, words + all, words, truth);
+    if (words)
+        try_all(&o, words + all, words);
     free(words);
-    free(truth);
 }

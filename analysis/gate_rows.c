@@ -233,12 +233,9 @@ static void try_row(struct mutation *m, size_t place, enum mxv_mutant mutant, ui
     size_t d = m->r->d, at = place * d;
     enum mxv_element out = m->w->v->data.a.out;
     const uint32_t *own = &h->subject[m->row * d];
-    double truth[256], radius[256];
     for (size_t c = 0; c < d; c++) {
         double x = mxv_code_value(out, own[c]), delta = m->out[c] - m->w->own_out[c];
         words[c] = delta == 0 || !isfinite(delta) ? own[c] : mxv_gate_word(out, x + delta);
-        truth[c] = h->from_operands[at + c].centre;
-        radius[c] = h->from_operands[at + c].radius;
     }
     const struct mxv_gate_output o = {
         .format = out,
@@ -249,8 +246,8 @@ static void try_row(struct mutation *m, size_t place, enum mxv_mutant mutant, ui
         .centre = h->centre + at,
         .noise = h->noise + at,
         .rest = h->rest + at,
-        .truth = truth,
-        .radius = radius,
+        .model_centre = h->model_centre + at,
+        .model_noise = h->model_noise + at,
         .model = h->model + at,
     };
     mxv_gate_try(&o, mutant, words, &h->gate);

@@ -6,9 +6,9 @@
 //
 // Cells come from the array that stands beside every picture. An array beyond MAX_CELLS is joined
 // by its largest value (mxv_map_reduce); then the window around the worst cell goes along at full
-// resolution. What the axes mean follows from the map's name and the case line: `...score` maps
-// have a cell per tile, others one per query token and channel. tests/unit/test_report_html.c fails
-// if this file is wrong.
+// resolution. What the axes mean follows from the map's name and the case line: `...score` and
+// `split_...` maps have a cell per tile, others one per query token and channel.
+// tests/unit/test_report_html.c fails if this file is wrong.
 #include "report_internal.h"
 
 #include <float.h>
@@ -32,6 +32,19 @@ static const struct {
     {"diff_score", "score words that differ from the emulation, per tile", "differing words"},
     {"diff_out", "output difference from the emulation, per element", "code steps (ulp)"},
 };
+
+// "weight" of "split_weight", else NULL.
+static const char *cause_of(const char *kind)
+{
+    static const char prefix[] = "split_";
+    return strncmp(kind, prefix, sizeof prefix - 1) == 0 ? kind + sizeof prefix - 1 : NULL;
+}
+
+static bool has_tiles(const char *kind)
+{
+    size_t length = strlen(kind);
+    return cause_of(kind) || (length >= 5 && strcmp(kind + length - 5, "score") == 0);
+}
 
 static char *base64(const void *bytes, size_t length)
 {
@@ -167,9 +180,7 @@ static void name_axes(const struct mxv_report_case *c, const char *kind, struct 
                       size_t tile[2])
 {
     struct mxv_case parsed;
-    size_t length = strlen(kind);
-    bool tiles = length >= 5 && strcmp(kind + length - 5, "score") == 0;
-    bool known = mxv_case_parse(c->line, &parsed, NULL, 0) == MXV_OK;
+    bool tiles = has_tiles(kind), known = mxv_case_parse(c->line, &parsed, NULL, 0) == MXV_OK;
     tile[0] = known ? parsed.tile.m : 1;
     tile[1] = known ? parsed.tile.n : 1;
     snprintf(map->down.label, sizeof map->down.label, "query token");
@@ -244,7 +255,7 @@ static bool embed(json_t *object, const struct mxv_report_case *c, const char *k
 {
     struct mxv_map map = {0};
     size_t tile[2];
-    if (!embed_picture(object, path))
+    if (!cause_of(kind) && !embed_picture(object, path)) // causes share one figure of cells
         return false;
     char *dot = strrchr(base_name(path), '.');
     if (!dot || (size_t)(dot - path) + 5 > PATH_SIZE)
@@ -253,7 +264,8 @@ static bool embed(json_t *object, const struct mxv_report_case *c, const char *k
     if (!read_cells(path, &map))
         return set_text(object, "note", "the array beside the picture cannot be read");
     name_axes(c, kind, &map, tile);
-    bool good = embed_cells(object, &map) && set_number(object, "tile_q", tile[0]) &&
+    bool good = json_object_set_new(object, "tiles", json_boolean(has_tiles(kind))) == 0 &&
+                embed_cells(object, &map) && set_number(object, "tile_q", tile[0]) &&
                 set_number(object, "tile_k", tile[1]);
     mxv_map_free(&map);
     return good;
@@ -275,14 +287,19 @@ json_t *mxv_html_map(const struct mxv_report *report, const struct mxv_report_ca
     char kind[64], path[PATH_SIZE];
     json_t *object = json_object();
     kind_of(c->maps[index], kind, sizeof kind);
-    const char *title = kind, *unit = "";
+    const char *title = kind, *unit = "", *cause = cause_of(kind);
+    if (cause) {
+        title = "output error by cause and tile";
+        unit = "rms of contributions to the output";
+    }
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
         if (strcmp(titles[i].kind, kind) == 0) {
             title = titles[i].title;
             unit = titles[i].unit;
         }
     bool good = set_text(object, "path", c->maps[index]) && set_text(object, "kind", kind) &&
-                set_text(object, "title", title) && set_text(object, "unit", unit);
+                set_text(object, "title", title) && set_text(object, "unit", unit) &&
+                (!cause || set_text(object, "cause", cause));
     if (good && *bytes >= limit)
         good = set_text(object, "note", "left out: the page has reached its limit of size");
     else if (good && !locate(report, c->maps[index], path))

@@ -7,6 +7,7 @@
 
 #include <mxverify/bound.h>
 #include <mxverify/gate.h>
+#include <mxverify/split.h>
 #include <mxverify/verify.h>
 
 // Score tiles of one emulation of a head, collected from its taps.
@@ -20,6 +21,9 @@ struct state_sheet {
     float *weights;                        // [lq][lk], P as the matrix unit reads it
     float *maxima;                         // [lq][key tiles]
     float *sums;                           // [lq] after the last tile
+    float *tile_sums;                      // [lq][key tiles] after each tile
+    float *acc;                            // [judged rows][key tiles][d] accumulator after each
+    size_t *place_of;                      // [lq] of a row among the judged ones; SIZE_MAX: none
     float v_scale;                         // of FP8 V, else 1
     uint32_t *key_scales[MXV_ROUTE_COUNT]; // [lk][blocks] codes, NULL without
     size_t key_blocks[MXV_ROUTE_COUNT];
@@ -36,17 +40,21 @@ struct head_result {
     bool differs;
     // truth
     size_t *rows, row_count;
-    bool *undefined; // [lq] rows in reach of a NaN or infinity: arithmetic by IEEE rules only
+    bool *undefined; // [lq] rows of a head with a NaN or infinity: no metrics
+    bool *unscored;  // [lq] rows with a score of NaN or +Inf: IEEE rules only
     struct mxv_truth_ball *from_inputs, *from_operands; // [row_count][d]
     size_t undefined_rows;
     struct mxv_truth_stats enclosures[2]; // of inputs and operands
     double *score_error;    // [query tiles][key tiles] |score - exact score of the inputs|
     double *operand_scores; // [row_count][lk] exact scores of the operands, log2 units
     struct mxv_score_split split[MXV_ROUTE_COUNT];
+    struct mxv_split_cell *causes; // [query tiles][key tiles]
+    double split_residual;
     // bounds, [row_count][d]; judged [row_count]
-    bool *judged;
+    bool *judged, *bounded_rows;   // judged at all; by the bounds
     double *centre, *noise, *rest; // contract: |output - centre| <= rest, centre within noise
-    double *model;                 // |output - from_operands| <= model
+    double *model_centre, *model_noise, *model; // the same for any implementation of the model
+    struct mxv_truth_ball *lse_truth;           // [row_count] of the operands, log2 units
     struct mxv_bound_report bound;
     struct mxv_gate_report gate;
     double oracle_ratio; // largest error of the emulation / its bound, over three checks
@@ -106,6 +114,9 @@ unsigned problem_route(const void *ctx, size_t row, size_t key);
 
 // ---- verify_truth.c, verify_bound.c, verify_judge.c ---------------------------------------------
 
+// The rows of a head that truth is evaluated for, and memory for what is found there.
+int verify_choose_rows(struct verification *v, struct head_result *h);
+
 // Exact attention of both kinds, score errors and the bounds of one head.
 int verify_truth(struct verification *v, struct head_result *h);
 
@@ -116,11 +127,13 @@ struct bound_walk {
     const struct problem *operands;
     double *memory;
     double *values;                // [lk][d] V as the matrix unit reads it
+    bool *broken;                  // [key tiles][d] V with a NaN or infinity; NULL: none
     double *scores, *slack;        // [lk] of the emulation, log2 units; bound on its errors
     double *weights, *own_weights; // [lk] of the exact and of the emulation's scores
     double *out, *own_out;         // [d] their attention
     struct mxv_bound_terms *terms; // [d]
     struct mxv_bound_product *products;
+    struct mxv_bound_mass mass;
     double *bounds, *model_bounds; // for the medians, [row_count * d]
     size_t bound_count;
     size_t gate_places[MXV_GATE_ROWS], gate_count;
@@ -129,6 +142,35 @@ int bound_walk_start(struct bound_walk *w, struct verification *v, struct head_r
                      const struct problem *operands);
 void bound_walk_row(struct bound_walk *w, size_t place);
 void bound_walk_finish(struct bound_walk *w);
+// verify_bound_words.c: the log-sum-exp of a judged row; and, after the walk, the rows whose words
+// are known without a bound (NaN and infinities by IEEE rules, rows without a key).
+void bound_lse(struct bound_walk *w, size_t place, const struct mxv_bound_row *row,
+               const struct mxv_bound_state *state);
+void bound_patterns(struct verification *v, struct head_result *h);
+void bound_word(struct verification *v, struct head_result *h, size_t at, size_t row, bool empty);
+// What one oracle says against the other; kept if it is the worst so far.
+void bound_accuse(struct head_result *h, double ratio, enum mxv_stage stage, size_t row);
+
+// verify_split.c: the error of a judged row by cause and key tile.
+struct split_walk {
+    struct verification *v;
+    struct head_result *h;
+    const struct problem *inputs, *operands;
+    size_t tiles, count, first, end; // key tiles; processed ones; visible keys
+    double *memory;
+    size_t *order;                           // [tiles] processed tiles as they are visited
+    float *alpha, *shift;                    // [tiles]
+    double *share;                           // [causes][tiles][d]
+    double *weights, *plain, *kept, *errors; // [lk] sum 1; P; [tiles]; [lk] relative
+    double *out;                             // [d] output so far
+    const uint8_t *routes;
+    const float *maxima;
+};
+int split_start(struct split_walk *s, struct verification *v, struct head_result *h,
+                const struct problem *inputs, const struct problem *operands);
+// exact: scores of the inputs, log2 units.
+void split_row(struct split_walk *s, size_t place, const double *exact);
+void split_finish(struct split_walk *s);
 
 // gate_rows.c: mutants that need weights and values, on one row whose bounds stand.
 void gate_row(struct bound_walk *w, size_t place, const struct mxv_bound_row *row);

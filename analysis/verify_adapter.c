@@ -61,7 +61,7 @@ bool verify_has_taps(const struct verification *v)
                                : v->options->impl != MXV_IMPL_RECORDED;
 }
 
-static bool has_lse(const struct verification *v)
+bool verify_judges_lse(const struct verification *v)
 {
     return v->data.a.lse != MXV_LSE_NONE &&
            (!v->options->adapter || mxv_adapter_has(v->options->adapter, MXV_IMPL_LSE));
@@ -76,7 +76,7 @@ bool verify_output_difference(const struct verification *v, struct head_result *
         i++;
     size_t row = count ? i / a->d : 0;
     if (i == count) {
-        if (!has_lse(v))
+        if (!verify_judges_lse(v))
             return false;
         for (row = 0; row < h->lq && h->emulated_lse[row] == h->subject_lse[row]; row++)
             ;
@@ -130,15 +130,23 @@ void verify_adapter_failure(const struct head_result *h, struct mxv_verify_resul
              h->message);
 }
 
+void verify_count_undecided(struct mxv_bound_report *b)
+{
+    struct mxv_bound_lse_report *l = &b->lse;
+    b->undecided = b->elements - b->within - b->wrong;
+    b->model_undecided = b->elements + b->unbounded - b->model_within - b->model_wrong;
+    l->undecided = l->elements - l->within - l->wrong;
+    l->model_undecided = l->elements - l->model_within - l->model_wrong;
+}
+
 void verify_judge_model(struct mxv_verify_result *out)
 {
     struct mxv_bound_report *b = &out->bound;
-    b->undecided = b->elements - b->within - b->wrong;
-    b->model_undecided = b->elements + b->unbounded - b->model_within - b->model_wrong;
-    out->bound_verdict = !b->available        ? MXV_VERDICT_SKIP
-                         : b->model_wrong     ? MXV_VERDICT_FAIL
-                         : b->model_undecided ? MXV_VERDICT_UNDECIDED
-                                              : MXV_VERDICT_PASS;
+    verify_count_undecided(b);
+    out->bound_verdict = !b->available                                  ? MXV_VERDICT_SKIP
+                         : b->model_wrong || b->lse.model_wrong         ? MXV_VERDICT_FAIL
+                         : b->model_undecided || b->lse.model_undecided ? MXV_VERDICT_UNDECIDED
+                                                                        : MXV_VERDICT_PASS;
     if (out->verdict != MXV_VERDICT_PASS || out->bound_verdict == MXV_VERDICT_PASS)
         return;
     if (!b->available) {
@@ -148,9 +156,16 @@ void verify_judge_model(struct mxv_verify_result *out)
         return;
     }
     out->verdict = out->bound_verdict;
-    snprintf(out->reason, sizeof out->reason,
-             "of %llu output elements %llu are proved wrong and %llu undecided by the model bound; "
-             "largest error %.3g, bound there %.3g",
-             (unsigned long long)b->elements, (unsigned long long)b->model_wrong,
-             (unsigned long long)b->model_undecided, b->error_max, b->model_at_max);
+    if (b->model_wrong || b->model_undecided)
+        snprintf(out->reason, sizeof out->reason,
+                 "of %llu output elements %llu are proved wrong and %llu undecided by the model "
+                 "bound; largest error %.3g, bound there %.3g",
+                 (unsigned long long)b->elements, (unsigned long long)b->model_wrong,
+                 (unsigned long long)b->model_undecided, b->error_max, b->model_at_max);
+    else
+        snprintf(out->reason, sizeof out->reason,
+                 "of %llu LSE words %llu are proved wrong and %llu undecided by the model bound; "
+                 "largest error %.3g, bound there %.3g",
+                 (unsigned long long)b->lse.elements, (unsigned long long)b->lse.model_wrong,
+                 (unsigned long long)b->lse.model_undecided, b->lse.error_max, b->lse.model_at_max);
 }

@@ -19,6 +19,10 @@ void verify_adapter_done(struct verification *v);
 // Whether the implementation claims the emulation's bits, and whether its taps are at hand.
 bool verify_claims_bits(const struct verification *v);
 bool verify_has_taps(const struct verification *v);
+// Whether it gives a log-sum-exp that can be judged.
+bool verify_judges_lse(const struct verification *v);
+// What is neither within nor wrong, by contract and by model.
+void verify_count_undecided(struct mxv_bound_report *b);
 
 // First differing element of output or LSE of a head without taps; true when there is one.
 bool verify_output_difference(const struct verification *v, struct head_result *h);

@@ -10,6 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int find_broken_values(struct bound_walk *w)
+{
+    size_t d = w->v->data.a.d, bn = w->v->data.a.tile_n, tiles = (w->h->lk + bn - 1) / bn;
+    const double *v = w->operands->exact.v;
+    for (size_t i = 0; i < w->h->lk * d; i++) {
+        if (isfinite(v[i]))
+            continue;
+        if (!w->broken && !(w->broken = calloc(tiles * d + 1, sizeof *w->broken)))
+            return -1;
+        w->broken[i / d / bn * d + i % d] = true;
+    }
+    return 0;
+}
+
 int bound_walk_start(struct bound_walk *w, struct verification *v, struct head_result *h,
                      const struct problem *operands)
 {
@@ -30,11 +44,10 @@ int bound_walk_start(struct bound_walk *w, struct verification *v, struct head_r
     w->own_out = at + d;
     w->bounds = at + 2 * d;
     w->model_bounds = w->bounds + all;
+    if (find_broken_values(w))
+        return -1;
     for (size_t i = 0; i < lk * d; i++)
         w->values[i] = operands->exact.v[i] / (double)h->state.v_scale;
-    h->noise = h->centre + all;
-    h->rest = h->noise + all;
-    h->model = h->rest + all;
     for (size_t i = 0; i < MXV_GATE_ROWS && h->row_count; i++) {
         size_t place = i * (h->row_count - 1) / (MXV_GATE_ROWS - 1);
         if (i == 0 || place != w->gate_places[w->gate_count - 1])
@@ -60,9 +73,10 @@ void bound_walk_finish(struct bound_walk *w)
     free(w->memory);
     free(w->terms);
     free(w->products);
+    free(w->broken);
 }
 
-static void accuse(struct head_result *h, double ratio, enum mxv_stage stage, size_t row)
+void bound_accuse(struct head_result *h, double ratio, enum mxv_stage stage, size_t row)
 {
     if (isnan(ratio))
         ratio = INFINITY;
@@ -99,15 +113,46 @@ static void bound_scores(struct bound_walk *w, const struct mxv_bound_row *r, si
         enum mxv_route route = (enum mxv_route)r->routes[n / w->v->contract.tile_n];
         double raw = mxv_bound_score(&w->v->contract, route, d, sum, q_max[i], k_max);
         w->slack[n] = raw * p->log2_unit + fabs(exact[n]) * 0x1p-50;
-        if (sum * 1.01 >= 0x1p+127)
+        if (!(sum * 1.01 < 0x1p+127))
             w->slack[n] = INFINITY;
-        accuse(w->h, ratio_of(fabs(w->scores[n] - exact[n]), w->slack[n]), MXV_STAGE_SCORE, row);
+        if (exact[n] == -INFINITY && w->scores[n] == -INFINITY) {
+            w->slack[n] = 0;
+            continue;
+        }
+        bound_accuse(w->h, ratio_of(fabs(w->scores[n] - exact[n]), w->slack[n]), MXV_STAGE_SCORE,
+                     row);
     }
+}
+
+// The tighter of two enclosures of any output of the model: around exact attention, and around our
+// own sum P v / l.
+static void choose_model(struct bound_walk *w, size_t at, size_t c, double noise,
+                         const struct mxv_bound_members *members, struct mxv_bound_terms *model)
+{
+    struct head_result *h = w->h;
+    const struct mxv_bound_product *p = &w->products[c];
+    struct mxv_truth_ball b = h->from_operands[at];
+    h->model_centre[at] = b.centre;
+    h->model_noise[at] = b.radius;
+    h->model[at] = mxv_bound_total(model, MXV_BOUND_SCORE) + noise;
+    if (!members->gap)
+        return;
+    struct mxv_bound_terms t = mxv_bound_member_terms(members, p);
+    t.term[MXV_BOUND_QUANTISATION] = model->term[MXV_BOUND_QUANTISATION];
+    mxv_bound_finish(&w->v->contract, fabs(p->centre) + mxv_bound_total(&t, MXV_BOUND_SCORE), &t);
+    double rest = mxv_bound_total(&t, MXV_BOUND_SCORE);
+    if (!(rest + noise < h->model[at]))
+        return;
+    *model = t;
+    h->model_centre[at] = p->centre;
+    h->model_noise[at] = noise;
+    h->model[at] = rest;
 }
 
 // Contract and model bound of one channel from the parts of the row.
 static void bound_element(struct bound_walk *w, size_t at, size_t c, double float_error,
-                          struct mxv_bound_terms *contract, struct mxv_bound_terms *model)
+                          const struct mxv_bound_members *members, struct mxv_bound_terms *contract,
+                          struct mxv_bound_terms *model)
 {
     struct head_result *h = w->h;
     const struct mxv_bound_contract *k = &w->v->contract;
@@ -116,8 +161,8 @@ static void bound_element(struct bound_walk *w, size_t at, size_t c, double floa
     double noise = p->noise + float_error * p->size;
     *model = w->terms[c];
     double before = mxv_bound_total(model, MXV_BOUND_SCORE);
-    accuse(h, ratio_of(fabs(p->centre - b.centre), before + noise + b.radius), MXV_STAGE_WEIGHT,
-           h->rows[at / w->v->data.a.d]);
+    bound_accuse(h, ratio_of(fabs(p->centre - b.centre), before + noise + b.radius),
+                 MXV_STAGE_WEIGHT, h->rows[at / w->v->data.a.d]);
     model->term[MXV_BOUND_QUANTISATION] = fabs(a.centre - b.centre) + a.radius + b.radius;
     model->term[MXV_BOUND_PRODUCT] = p->any;
     mxv_bound_finish(k, fabs(b.centre) + before + p->any, model);
@@ -128,7 +173,7 @@ static void bound_element(struct bound_walk *w, size_t at, size_t c, double floa
     h->centre[at] = p->centre;
     h->noise[at] = p->noise;
     h->rest[at] = mxv_bound_total(contract, MXV_BOUND_SCORE);
-    h->model[at] = mxv_bound_total(model, MXV_BOUND_SCORE) + noise;
+    choose_model(w, at, c, noise, members, model);
 }
 
 // Whether an infinite word may stand for an exact value this large.
@@ -148,9 +193,11 @@ static void judge_element(struct bound_walk *w, size_t at, size_t c,
     struct mxv_truth_ball b = h->from_operands[at];
     double x = mxv_code_value(w->v->data.a.out, h->subject[row * d + c]);
     double e = fabs(x - h->centre[at]), error = fabs(x - b.centre);
+    double f = fabs(x - h->model_centre[at]);
     double known = fabs(h->centre[at] - b.centre), bound = known + h->rest[at] + h->noise[at];
+    double reach = fabs(h->model_centre[at] - b.centre) + h->model_noise[at] + h->model[at];
     if (overflow_allowed(w->v->data.a.out, x, fabs(h->centre[at]) + h->rest[at]))
-        e = error = 0;
+        e = f = error = 0;
     if (!isfinite(h->rest[at])) { // beyond the range of the accumulator: left to the bits
         r->unbounded++;
         return;
@@ -159,17 +206,17 @@ static void judge_element(struct bound_walk *w, size_t at, size_t c,
     r->elements++;
     r->within += e + h->noise[at] <= h->rest[at];
     r->wrong += !(e - h->noise[at] <= h->rest[at]);
-    r->model_within += isfinite(h->model[at]) && error + b.radius <= h->model[at];
-    r->model_wrong += !(error - b.radius <= h->model[at]);
+    r->model_within += isfinite(h->model[at]) && f + h->model_noise[at] <= h->model[at];
+    r->model_wrong += !(f - h->model_noise[at] <= h->model[at]);
     w->bounds[w->bound_count] = bound;
-    w->model_bounds[w->bound_count++] = h->model[at];
+    w->model_bounds[w->bound_count++] = reach;
     if (!(error <= r->error_max)) {
         r->error_max = isnan(error) ? INFINITY : error;
         r->bound_at_max = bound;
-        r->model_at_max = h->model[at];
+        r->model_at_max = reach;
     }
     double ratio = isnan(error) ? INFINITY : ratio_of(error, bound + b.radius);
-    r->model_ratio = fmax(r->model_ratio, ratio_of(error, h->model[at] + b.radius));
+    r->model_ratio = fmax(r->model_ratio, ratio_of(f, h->model[at] + h->model_noise[at]));
     if (ratio < r->ratio || (ratio == r->ratio && bound <= r->worst.bound))
         return;
     r->ratio = ratio;
@@ -183,7 +230,7 @@ static void judge_element(struct bound_walk *w, size_t at, size_t c,
         b.radius,
         error,
         bound,
-        h->model[at],
+        reach,
         {fabs(w->own_out[c] - b.centre), fabs(h->centre[at] - w->own_out[c]), h->rest[at]},
         *contract,
         *model};
@@ -196,7 +243,17 @@ static void check_emulation(struct bound_walk *w, size_t at, size_t c)
     double x = mxv_code_value(w->v->data.a.out, h->emulated[row * d + c]);
     double bound = h->rest[at] + h->noise[at];
     if (!overflow_allowed(w->v->data.a.out, x, fabs(h->centre[at]) + bound))
-        accuse(h, ratio_of(fabs(x - h->centre[at]), bound), MXV_STAGE_OUT, row);
+        bound_accuse(h, ratio_of(fabs(x - h->centre[at]), bound), MXV_STAGE_OUT, row);
+}
+
+// Whether a NaN or infinity of V is multiplied in the channel, be it by 0.
+static bool channel_is_broken(const struct bound_walk *w, const struct mxv_bound_row *r, size_t c)
+{
+    size_t bn = w->v->data.a.tile_n, tiles = (r->keys + bn - 1) / bn;
+    for (size_t j = 0; w->broken && j < tiles; j++)
+        if (r->routes[j] != MXV_ROUTE_SKIP && w->broken[j * r->d + c])
+            return true;
+    return false;
 }
 
 // False: not to be judged. Else scores of the emulation in w->scores.
@@ -209,9 +266,11 @@ static bool row_can_be_judged(struct bound_walk *w, const struct mxv_bound_row *
     for (size_t n = r->first; n < r->end; n++) {
         w->scores[n] = (double)s[n] * unit;
         top = fmax(top, exact[n]);
+        if (isnan(exact[n]) || exact[n] == INFINITY)
+            w->h->unscored[row] = true;
     }
     bool sentinel = a->masked == MXV_MASKED_FINITE && !(top > -5.0e6 * unit + 200);
-    return r->first < r->end && !sentinel && isfinite(top);
+    return r->first < r->end && !sentinel && isfinite(top) && !w->h->unscored[row];
 }
 
 void bound_walk_row(struct bound_walk *w, size_t place)
@@ -226,27 +285,36 @@ void bound_walk_row(struct bound_walk *w, size_t place)
     if (!row_can_be_judged(w, &r, row, exact))
         return;
     const struct mxv_bound_state state = {
-        &h->state.weights[row * h->lk], w->values,          (double)h->state.v_scale,
-        &h->state.maxima[row * tiles],  h->state.sums[row],
+        &h->state.weights[row * h->lk], &h->emulated_scores.scores[row * h->lk], w->values,
+        (double)h->state.v_scale,       &h->state.maxima[row * tiles],           h->state.sums[row],
     };
+    struct mxv_bound_members members = {0};
     bound_scores(w, &r, row, exact);
     mxv_bound_softmax(&r, exact, w->weights, w->out);
     mxv_bound_softmax(&r, w->scores, w->own_weights, w->own_out);
-    double similarity =
-        mxv_bound_weights(&w->v->contract, &r, exact, w->slack, w->weights, w->out, w->terms);
-    mxv_bound_products(&w->v->contract, &r, &state, similarity, w->products);
+    w->mass = mxv_bound_weights(&w->v->contract, &r, exact, w->slack, w->weights, w->out, w->terms);
+    bool known = !w->v->options->wide_weights &&
+                 mxv_bound_members_of(&w->v->contract, &r, exact, w->slack, &state, &members);
+    mxv_bound_products(&w->v->contract, &r, &state, w->mass.largest, known ? &members : NULL,
+                       w->products);
     double largest = 0;
     for (size_t n = r.first; n < r.end; n++)
-        largest = fmax(largest, fabs(exact[n]));
+        largest = exact[n] == -INFINITY ? largest : fmax(largest, fabs(exact[n]));
     double float_error = ((double)h->lk + 2 * largest + 16) * 0x1p-51;
-    h->judged[place] = true;
+    h->judged[place] = h->bounded_rows[place] = true;
     h->bound.rows++;
     for (size_t c = 0; c < d; c++) {
         struct mxv_bound_terms contract, model;
-        bound_element(w, place * d + c, c, float_error, &contract, &model);
+        if (channel_is_broken(w, &r, c)) {
+            bound_word(w->v, h, place * d + c, row, false);
+            continue;
+        }
+        bound_element(w, place * d + c, c, float_error, &members, &contract, &model);
         check_emulation(w, place * d + c, c);
         judge_element(w, place * d + c, c, &contract, &model);
     }
+    mxv_bound_members_free(&members);
+    bound_lse(w, place, &r, &state);
     for (size_t i = 0; i < w->gate_count; i++)
         if (w->gate_places[i] == place)
             gate_row(w, place, &r);

@@ -61,8 +61,16 @@ static void take_state(struct collector *c, const struct mxv_tap *tap)
         memcpy(&c->state->v_scale, tap->words, sizeof c->state->v_scale);
     for (size_t r = 0; tap->stage == MXV_STAGE_MAX && r < tap->rows; r++)
         memcpy(&c->state->maxima[(row + r) * tiles + tap->tile_k], &tap->words[r], sizeof(float));
-    for (size_t r = 0; tap->stage == MXV_STAGE_SUM && r < tap->rows; r++)
+    for (size_t r = 0; tap->stage == MXV_STAGE_SUM && r < tap->rows; r++) {
         memcpy(&c->state->sums[row + r], &tap->words[r], sizeof(float));
+        c->state->tile_sums[(row + r) * tiles + tap->tile_k] = c->state->sums[row + r];
+    }
+    for (size_t r = 0; tap->stage == MXV_STAGE_ACC && r < tap->rows; r++) {
+        size_t place = c->state->place_of[row + r];
+        if (place != SIZE_MAX)
+            memcpy(&c->state->acc[(place * tiles + tap->tile_k) * tap->cols],
+                   &tap->words[r * tap->cols], tap->cols * sizeof(float));
+    }
 }
 
 void verify_collect(void *ctx, const struct mxv_tap *tap)
@@ -89,10 +97,19 @@ static int sheet_allocate(struct score_sheet *s, const struct mxv_attention *a, 
     return 0;
 }
 
-static int state_allocate(struct state_sheet *s, const struct mxv_attention *a, size_t lq,
-                          size_t lk)
+static int state_allocate(struct head_result *h, const struct mxv_attention *a)
 {
+    struct state_sheet *s = &h->state;
+    size_t lq = h->lq, lk = h->lk, tiles = tiles_of(lk, a->tile_n);
     s->v_scale = 1;
+    s->tile_sums = calloc(lq * tiles + 1, sizeof *s->tile_sums);
+    s->acc = calloc(h->row_count * tiles * a->d + 1, sizeof *s->acc);
+    s->place_of = malloc((lq + 1) * sizeof *s->place_of);
+    if (!s->tile_sums || !s->acc || !s->place_of)
+        return -1;
+    memset(s->place_of, 0xff, (lq + 1) * sizeof *s->place_of);
+    for (size_t i = 0; i < h->row_count; i++)
+        s->place_of[h->rows[i]] = i;
     s->weights = calloc(lq * lk + 1, sizeof *s->weights);
     s->maxima = calloc(lq * tiles_of(lk, a->tile_n) + 1, sizeof *s->maxima);
     s->sums = calloc(lq + 1, sizeof *s->sums);
@@ -113,7 +130,8 @@ int head_allocate(struct verification *v, struct head_result *h)
     if (!h->emulated || !h->subject || !h->emulated_lse || !h->subject_lse ||
         sheet_allocate(&h->emulated_scores, a, h->lq, h->lk) ||
         sheet_allocate(&h->subject_scores, a, h->lq, h->lk) ||
-        (v->options->truth && v->bounded && state_allocate(&h->state, a, h->lq, h->lk))) {
+        (v->options->truth && verify_choose_rows(v, h)) ||
+        (v->options->truth && v->bounded && state_allocate(h, a))) {
         snprintf(h->message, sizeof h->message, "out of memory for a head of %zu x %zu scores",
                  h->lq, h->lk);
         return -1;
@@ -137,14 +155,21 @@ void head_free(struct head_result *h)
                          h->state.weights,
                          h->state.maxima,
                          h->state.sums,
+                         h->state.tile_sums,
+                         h->state.acc,
+                         h->state.place_of,
+                         h->causes,
+                         h->bounded_rows,
                          h->rows,
                          h->undefined,
+                         h->unscored,
                          h->from_inputs,
                          h->from_operands,
                          h->score_error,
                          h->operand_scores,
                          h->judged,
-                         h->centre};
+                         h->centre,
+                         h->lse_truth};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         free(all[i]);
     for (unsigned r = 0; r < MXV_ROUTE_COUNT; r++)

@@ -9,6 +9,26 @@
 #include <math.h>
 #include <stdio.h>
 
+static void merge_lse(struct mxv_bound_lse_report *into, const struct mxv_bound_lse_report *from)
+{
+    if (!from->elements)
+        return;
+    if (!into->elements || from->error_max > into->error_max) {
+        into->error_max = from->error_max;
+        into->bound_at_max = from->bound_at_max;
+        into->model_at_max = from->model_at_max;
+    }
+    if (!into->elements || from->ratio > into->ratio) {
+        into->ratio = from->ratio;
+        into->worst = from->worst;
+    }
+    into->elements += from->elements;
+    into->within += from->within;
+    into->wrong += from->wrong;
+    into->model_within += from->model_within;
+    into->model_wrong += from->model_wrong;
+}
+
 static void merge_bound(struct mxv_bound_report *into, const struct mxv_bound_report *from)
 {
     if (!from->available)
@@ -21,6 +41,8 @@ static void merge_bound(struct mxv_bound_report *into, const struct mxv_bound_re
             : into->model_median + share * (from->model_median - into->model_median);
     into->elements += from->elements;
     into->rows += from->rows;
+    into->words += from->words;
+    merge_lse(&into->lse, &from->lse);
     into->unbounded += from->unbounded;
     into->within += from->within;
     into->wrong += from->wrong;
@@ -46,6 +68,27 @@ static void merge_split(struct mxv_score_split *into, const struct mxv_score_spl
     into->quantisation_squares += from->quantisation_squares;
     into->compute_max = fmax(into->compute_max, from->compute_max);
     into->compute_squares += from->compute_squares;
+}
+
+// Sums of the head's tiles by route, and the tile to which each cause contributes most.
+static void merge_causes(struct verification *v, const struct head_result *h, struct mxv_split *out)
+{
+    const struct mxv_attention *a = &v->data.a;
+    size_t across = (h->lk + a->tile_n - 1) / a->tile_n;
+    size_t all = (h->lq + a->tile_m - 1) / a->tile_m * across;
+    out->residual = fmax(out->residual, h->split_residual);
+    for (size_t i = 0; h->causes && i < all; i++) {
+        enum mxv_route route = (enum mxv_route)h->emulated_scores.routes[i];
+        if (route >= MXV_ROUTE_COUNT || route == MXV_ROUTE_SKIP)
+            continue;
+        mxv_split_merge(&out->by_route[route], &h->causes[i]);
+        for (unsigned k = 0; k < MXV_CAUSE_COUNT; k++) {
+            double rms = mxv_split_rms(&h->causes[i], (enum mxv_cause)k);
+            if (rms > out->worst[k].rms)
+                out->worst[k] = (struct mxv_split_place){rms,        h->sequence, h->head,
+                                                         i / across, i % across,  route};
+        }
+    }
 }
 
 static void split_outputs(struct verification *v, struct mxv_verify_result *out)
@@ -77,7 +120,7 @@ static void judge_oracle(const struct head_result *h, struct mxv_verify_result *
     if (h->oracle_ratio <= 1 || out->verdict != MXV_VERDICT_PASS)
         return;
     // weights are not a tap of one rounding: what disagrees is the output they lead to
-    enum mxv_stage stage = h->oracle_stage == MXV_STAGE_SCORE ? MXV_STAGE_SCORE : MXV_STAGE_OUT;
+    enum mxv_stage stage = h->oracle_stage == MXV_STAGE_WEIGHT ? MXV_STAGE_OUT : h->oracle_stage;
     out->verdict = MXV_VERDICT_ORACLE_ERROR;
     out->first.key = (struct mxv_tap_key){stage, MXV_ROUTE_F16, h->sequence, h->head, 0, 0};
     snprintf(out->reason, sizeof out->reason,
@@ -90,16 +133,25 @@ static void judge_oracle(const struct head_result *h, struct mxv_verify_result *
 static void judge_elements(struct mxv_verify_result *out)
 {
     struct mxv_bound_report *b = &out->bound;
-    b->undecided = b->elements - b->within - b->wrong;
-    b->model_undecided = b->elements + b->unbounded - b->model_within - b->model_wrong;
-    out->bound_verdict = !b->available  ? MXV_VERDICT_SKIP
-                         : b->wrong     ? MXV_VERDICT_FAIL
-                         : b->undecided ? MXV_VERDICT_UNDECIDED
-                                        : MXV_VERDICT_PASS;
+    verify_count_undecided(b);
+    out->bound_verdict = !b->available                      ? MXV_VERDICT_SKIP
+                         : b->wrong || b->lse.wrong         ? MXV_VERDICT_FAIL
+                         : b->undecided || b->lse.undecided ? MXV_VERDICT_UNDECIDED
+                                                            : MXV_VERDICT_PASS;
     if (out->verdict != MXV_VERDICT_PASS || out->bound_verdict == MXV_VERDICT_SKIP ||
         out->bound_verdict == MXV_VERDICT_PASS)
         return;
     out->verdict = out->bound_verdict;
+    if (!b->wrong && !b->undecided) {
+        snprintf(out->reason, sizeof out->reason,
+                 "same bits, but of %llu LSE words %llu are proved wrong and %llu undecided; worst "
+                 "at sequence %zu head %zu row %zu: %.9g against %.9g, error %.3g, bound %.3g",
+                 (unsigned long long)b->lse.elements, (unsigned long long)b->lse.wrong,
+                 (unsigned long long)b->lse.undecided, b->lse.worst.sequence, b->lse.worst.head,
+                 b->lse.worst.row, b->lse.worst.value, b->lse.worst.truth, b->lse.worst.error,
+                 b->lse.worst.bound);
+        return;
+    }
     snprintf(out->reason, sizeof out->reason,
              "same bits, but of %llu output elements %llu are proved wrong and %llu undecided; "
              "worst at sequence %zu head %zu (%zu, %zu): %.9g against %.9g, error %.3g, bound %.3g",
@@ -136,6 +188,7 @@ void judge_bounds(struct verification *v, struct mxv_verify_result *out)
         mxv_gate_report_merge(&out->gate, &h->gate);
         for (unsigned r = 0; r < MXV_ROUTE_COUNT; r++)
             merge_split(&out->split[r], &h->split[r]);
+        merge_causes(v, h, &out->causes);
         judge_oracle(h, out);
     }
     split_outputs(v, out);

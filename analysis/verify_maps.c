@@ -132,6 +132,19 @@ static int output_difference_map(struct verification *v, const struct head_resul
     return 0;
 }
 
+static int cause_map(struct verification *v, const struct head_result *h, enum mxv_cause cause,
+                     struct mxv_map *map)
+{
+    char what[96];
+    if (tile_map(v, h, map))
+        return -1;
+    for (size_t i = 0; i < map->rows * map->cols; i++)
+        map->values[i] = h->causes[i].elements ? mxv_split_rms(&h->causes[i], cause) : NAN;
+    snprintf(what, sizeof what, "output error by %s, rms per tile", mxv_cause_name(cause));
+    name_map(v, h, map, what, "rms of contributions");
+    return 0;
+}
+
 static int write_map(struct verification *v, const struct mxv_map *map, const char *name,
                      struct mxv_verify_result *out, bool draw)
 {
@@ -153,6 +166,32 @@ static int write_map(struct verification *v, const struct mxv_map *map, const ch
     if (draw && !out->drawing) {
         struct mxv_map_terminal terminal = mxv_map_terminal_for(1);
         out->drawing = mxv_map_text(map, &terminal);
+    }
+    return 0;
+}
+
+// A map for each cause that contributes anywhere in the head.
+static int cause_maps(struct verification *v, const struct head_result *h,
+                      struct mxv_verify_result *out)
+{
+    size_t tiles = tiles_of(h->lq, v->data.a.tile_m) * tiles_of(h->lk, v->data.a.tile_n);
+    for (unsigned k = 0; k < MXV_CAUSE_COUNT; k++) {
+        struct mxv_map map = {0};
+        char name[64];
+        bool any = false;
+        for (size_t i = 0; i < tiles; i++)
+            any = any || h->causes[i].squares[k] > 0;
+        if (!any)
+            continue;
+        snprintf(name, sizeof name, "split_%s", mxv_cause_name(k));
+        int status = cause_map(v, h, (enum mxv_cause)k, &map);
+        if (status)
+            snprintf(out->reason, sizeof out->reason, "out of memory for a map");
+        else
+            status = write_map(v, &map, name, out, false);
+        mxv_map_free(&map);
+        if (status)
+            return -1;
     }
     return 0;
 }
@@ -183,5 +222,5 @@ int verify_maps(struct verification *v, struct mxv_verify_result *out)
         if (status)
             return -1;
     }
-    return 0;
+    return h->causes ? cause_maps(v, h, out) : 0;
 }

@@ -34,7 +34,7 @@ static void mark_undefined(struct head_result *h, const struct problem *p)
                 h->undefined[row] = true;
 }
 
-static int choose_rows(struct verification *v, struct head_result *h)
+int verify_choose_rows(struct verification *v, struct head_result *h)
 {
     struct mxv_case_extent extent;
     mxv_case_extent(v->c, &extent);
@@ -46,18 +46,27 @@ static int choose_rows(struct verification *v, struct head_result *h)
         stride = (size_t)((scores + budget - 1) / budget);
     h->rows = malloc((h->lq + 1) * sizeof *h->rows);
     h->undefined = calloc(h->lq + 1, sizeof *h->undefined);
-    if (!h->rows || !h->undefined)
+    h->unscored = calloc(h->lq + 1, sizeof *h->unscored);
+    if (!h->rows || !h->undefined || !h->unscored)
         return -1;
     for (size_t row = 0; row < h->lq; row++)
         if ((row + h->head) % stride == 0 || row + 1 == h->lq)
             h->rows[h->row_count++] = row;
     h->judged = calloc(h->row_count + 1, sizeof *h->judged);
+    h->bounded_rows = calloc(h->row_count + 1, sizeof *h->bounded_rows);
     h->operand_scores = malloc((h->row_count * h->lk + 1) * sizeof *h->operand_scores);
-    h->centre = calloc(4 * h->row_count * v->data.a.d + 1, sizeof *h->centre);
+    size_t all = h->row_count * v->data.a.d;
+    h->centre = calloc(6 * all + 1, sizeof *h->centre);
+    h->lse_truth = calloc(h->row_count + 1, sizeof *h->lse_truth);
     h->from_inputs = calloc(h->row_count * v->data.a.d + 1, sizeof *h->from_inputs);
     h->from_operands = calloc(h->row_count * v->data.a.d + 1, sizeof *h->from_operands);
-    return h->judged && h->operand_scores && h->centre && h->from_inputs && h->from_operands ? 0
-                                                                                             : -1;
+    if (!h->judged || !h->bounded_rows || !h->operand_scores || !h->centre || !h->lse_truth ||
+        !h->from_inputs || !h->from_operands)
+        return -1;
+    double **const parts[] = {&h->noise, &h->rest, &h->model_centre, &h->model_noise, &h->model};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        *parts[i] = h->centre + (i + 1) * all;
+    return 0;
 }
 
 // Largest |score - exact score of the inputs| of each tile, and the split by route; log2 units.
@@ -99,6 +108,8 @@ struct walk {
     const struct problem *problem; // inputs or operands
     double log2_unit;
     struct bound_walk *bounds; // NULL: none
+    struct split_walk *split;  // NULL: none
+    double *scores;            // [lk] of the inputs, log2 units
     const size_t *places;      // of the judged rows in h->rows
 };
 
@@ -117,16 +128,21 @@ static void take_input_scores(void *ctx, size_t index, const struct mxv_truth_ba
 {
     struct walk *w = ctx;
     score_errors(w->h, w->problem, w->log2_unit, w->places[index], exact);
+    for (size_t n = 0; w->split && n < w->h->lk; n++)
+        w->scores[n] = exact[n].centre * log2_e;
+    if (w->split)
+        split_row(w->split, w->places[index], w->scores);
 }
 
-static size_t judged_rows(struct head_result *h, size_t *rows, size_t *places)
+// The judged rows, without the undefined ones where those are left out, and their places in
+// h->rows.
+static size_t rows_to_walk(const struct head_result *h, bool undefined, size_t *rows,
+                           size_t *places)
 {
     size_t n = 0;
     for (size_t i = 0; i < h->row_count; i++) {
-        if (h->undefined[h->rows[i]]) {
-            h->undefined_rows++;
+        if (h->undefined[h->rows[i]] && !undefined)
             continue;
-        }
         rows[n] = h->rows[i];
         places[n++] = i;
     }
@@ -140,19 +156,35 @@ static enum mxv_truth_status walk_rows(struct verification *v, struct head_resul
     size_t tiles = ((h->lq + a->tile_m - 1) / a->tile_m) * ((h->lk + a->tile_n - 1) / a->tile_n);
     size_t *rows = malloc((2 * h->row_count + 1) * sizeof *rows);
     struct bound_walk bounds = {0};
+    struct split_walk split = {0};
+    double *scores = malloc((h->lk + 1) * sizeof *scores);
     enum mxv_truth_status status = MXV_TRUTH_NO_MEMORY;
     h->score_error = malloc((tiles + 1) * sizeof *h->score_error);
-    if (rows && h->score_error && (!v->bounded || bound_walk_start(&bounds, v, h, operands) == 0)) {
-        size_t *places = rows + h->row_count, n = judged_rows(h, rows, places);
-        struct walk w = {h, operands, operands->log2_unit, v->bounded ? &bounds : NULL, places};
+    if (rows && scores && h->score_error &&
+        (!v->bounded || (bound_walk_start(&bounds, v, h, operands) == 0 &&
+                         split_start(&split, v, h, inputs, operands) == 0))) {
+        size_t *places = rows + h->row_count, n = rows_to_walk(h, true, rows, places);
+        struct walk w = {h,
+                         operands,
+                         operands->log2_unit,
+                         v->bounded ? &bounds : NULL,
+                         v->bounded ? &split : NULL,
+                         scores,
+                         places};
         for (size_t i = 0; i < tiles; i++)
             h->score_error[i] = NAN;
         status = mxv_truth_scores_of_rows(&operands->exact, rows, n, take_operand_scores, &w);
         w.problem = inputs;
+        n = rows_to_walk(h, false, rows, places);
+        h->undefined_rows += h->row_count - n;
         if (status == MXV_TRUTH_OK)
             status = mxv_truth_scores_of_rows(&inputs->exact, rows, n, take_input_scores, &w);
     }
     bound_walk_finish(&bounds);
+    split_finish(&split);
+    free(scores);
+    if (status == MXV_TRUTH_OK && v->bounded)
+        bound_patterns(v, h);
     free(rows);
     return status;
 }
@@ -164,16 +196,16 @@ int verify_truth(struct verification *v, struct head_result *h)
     const struct mxv_truth_options options = {.radius = 0x1p-40, .threads = 1};
     problem_start(&inputs, &v->data.a, h, ignore_mask);
     problem_start(&operands, &v->data.a, h, ignore_mask);
+    operands.exact.lse_base = 2;
     enum mxv_truth_status status = MXV_TRUTH_NO_MEMORY;
-    if (choose_rows(v, h) == 0 && problem_inputs(&inputs) == 0 &&
-        problem_operands(&operands) == 0) {
+    if (problem_inputs(&inputs) == 0 && problem_operands(&operands) == 0) {
         mark_undefined(h, &inputs);
         mark_undefined(h, &operands);
         status = mxv_truth_rows(&inputs.exact, h->rows, h->row_count, &options, h->from_inputs,
                                 NULL, &h->enclosures[0]);
         if (status == MXV_TRUTH_OK)
             status = mxv_truth_rows(&operands.exact, h->rows, h->row_count, &options,
-                                    h->from_operands, NULL, &h->enclosures[1]);
+                                    h->from_operands, h->lse_truth, &h->enclosures[1]);
         if (status == MXV_TRUTH_OK)
             status = walk_rows(v, h, &inputs, &operands);
     }

@@ -39,6 +39,20 @@ static inline uint32_t largest(__m256i a)
     return (uint32_t)_mm_cvtsi128_si32(m);
 }
 
+/// The largest of each of eight registers.
+static inline __m256i largest_of_eight(const __m256i m[8])
+{
+    __m256i pair[4], four[2];
+    for (int i = 0; i < 4; i++)
+        pair[i] = _mm256_max_epu32(_mm256_unpacklo_epi32(m[2 * i], m[2 * i + 1]),
+                                   _mm256_unpackhi_epi32(m[2 * i], m[2 * i + 1]));
+    for (int i = 0; i < 2; i++)
+        four[i] = _mm256_max_epu32(_mm256_unpacklo_epi64(pair[2 * i], pair[2 * i + 1]),
+                                   _mm256_unpackhi_epi64(pair[2 * i], pair[2 * i + 1]));
+    return _mm256_max_epu32(_mm256_permute2x128_si256(four[0], four[1], 0x20),
+                            _mm256_permute2x128_si256(four[0], four[1], 0x31));
+}
+
 /// The low bytes of four registers in order.
 static inline __m256i pack(__m256i a, __m256i b, __m256i c, __m256i d)
 {
@@ -204,47 +218,61 @@ static inline unsigned nvfp4_scale(const struct mxv_block_plan *plan, uint32_t a
     return amax >= plan->next_word[code] ? plan->next_code[code] : code;
 }
 
-/// Two blocks, or the first of them.
-static inline void nvfp4_pair(const struct mxv_block_plan *plan, const uint32_t *x,
-                              const uint16_t *half, size_t block, size_t count, uint8_t *scales,
-                              uint8_t *codes)
+enum { EIGHT = 8 };
+
+/// Scale codes of eight blocks; 0 for those that are left to the scalar form.
+static inline void nvfp4_scales(const struct mxv_block_plan *plan, const uint32_t *x,
+                                const uint16_t *half, size_t block, uint8_t scales[EIGHT])
 {
-    __m256i code[4], least[7];
-    for (size_t i = 0; i < 4; i++)
-        code[i] = _mm256_setzero_si256();
-    bool scalar[2] = {false, false};
-    for (size_t i = 0; i < count; i++) {
+    __m256i m[EIGHT];
+    uint32_t amax[EIGHT];
+    for (size_t i = 0; i < EIGHT; i++) {
         const size_t at = (block + i) * 16;
-        const __m256i a = load(x, half, at), b = load(x, half, at + 8);
-        const uint32_t amax = largest(_mm256_max_epu32(magnitude(a), magnitude(b)));
-        const unsigned scale = ordinary(plan, amax) ? nvfp4_scale(plan, amax) : 0;
-        scalar[i] = scale == 0;
-        scales[block + i] = (uint8_t)scale;
-        load_thresholds(plan->rows[scale], 0, least);
-        code[2 * i] = e2m1_codes(a, least, plan->drop_negzero);
-        code[2 * i + 1] = e2m1_codes(b, least, plan->drop_negzero);
+        m[i] = _mm256_max_epu32(magnitude(load(x, half, at)), magnitude(load(x, half, at + 8)));
     }
-    const __m256i packed = pack(code[0], code[1], code[2], code[3]);
-    if (count == 2)
-        _mm256_storeu_si256((__m256i *)(codes + block * 16), packed);
-    else
-        _mm_storeu_si128((__m128i *)(codes + block * 16), _mm256_castsi256_si128(packed));
-    for (size_t i = 0; i < count; i++)
-        if (scalar[i])
-            mxv_block_scalar(plan, x, half, block + i, scales, codes);
+    _mm256_storeu_si256((__m256i *)amax, largest_of_eight(m));
+    for (size_t i = 0; i < EIGHT; i++)
+        scales[i] = ordinary(plan, amax[i]) ? (uint8_t)nvfp4_scale(plan, amax[i]) : 0;
+}
+
+static inline void nvfp4_codes(const struct mxv_block_plan *plan, const uint32_t *x,
+                               const uint16_t *half, size_t block, const uint8_t *scales,
+                               uint8_t *codes)
+{
+    for (size_t i = 0; i < EIGHT; i += 2) {
+        const size_t at = (block + i) * 16;
+        __m256i least[7], code[4];
+        load_thresholds(plan->rows[scales[i]], 0, least);
+        code[0] = e2m1_codes(load(x, half, at), least, plan->drop_negzero);
+        code[1] = e2m1_codes(load(x, half, at + 8), least, plan->drop_negzero);
+        load_thresholds(plan->rows[scales[i + 1]], 0, least);
+        code[2] = e2m1_codes(load(x, half, at + 16), least, plan->drop_negzero);
+        code[3] = e2m1_codes(load(x, half, at + 24), least, plan->drop_negzero);
+        _mm256_storeu_si256((__m256i *)(codes + at), pack(code[0], code[1], code[2], code[3]));
+    }
+}
+
+static inline void nvfp4_eight(const struct mxv_block_plan *plan, const uint32_t *x,
+                               const uint16_t *half, size_t block, uint8_t *scales, uint8_t *codes)
+{
+    nvfp4_scales(plan, x, half, block, scales + block);
+    nvfp4_codes(plan, x, half, block, scales + block, codes);
+    for (size_t i = block; i < block + EIGHT; i++)
+        if (scales[i] == 0)
+            mxv_block_scalar(plan, x, half, i, scales, codes);
 }
 
 void mxv_nvfp4_quantize_avx2(const struct mxv_block_plan *plan, const uint32_t *x,
                              const uint16_t *half, size_t blocks, uint8_t *scales, uint8_t *codes)
 {
-    const size_t pairs = blocks / 2;
+    size_t i = 0;
     if (half != NULL) {
-        for (size_t i = 0; i < pairs; i++)
-            nvfp4_pair(plan, NULL, half, 2 * i, 2, scales, codes);
+        for (; i + EIGHT <= blocks; i += EIGHT)
+            nvfp4_eight(plan, NULL, half, i, scales, codes);
     } else {
-        for (size_t i = 0; i < pairs; i++)
-            nvfp4_pair(plan, x, NULL, 2 * i, 2, scales, codes);
+        for (; i + EIGHT <= blocks; i += EIGHT)
+            nvfp4_eight(plan, x, NULL, i, scales, codes);
     }
-    if (blocks % 2)
-        nvfp4_pair(plan, x, half, blocks - 1, 1, scales, codes);
+    for (; i < blocks; i++)
+        mxv_block_scalar(plan, x, half, i, scales, codes);
 }

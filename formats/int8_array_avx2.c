@@ -3,14 +3,14 @@
 //
 // INT8 codes of a group, eight elements a register, integers only. See mxverify/block_array.h.
 //
-// With ea the exponent of amax, X = |x| in units of 2^(ea - 31) is an exact 32-bit integer for
-// |x| >= 2^(ea - 8); what is smaller rounds to zero, as half a scale is above 2^(ea - 8).
-// Division: S = scale in the same units is an integer; X times floor(2^54 / S) gives the quotient's
-// integer part k, at most one too small, and X - k S the exact remainder, compared with S / 2.
-// Multiplication: X times the multiplier's significand is exact in 64 bits; k and 24 fraction bits
-// are cut out of it. The roundings to nearest differ from the exact comparison only within the
-// roundings of fl32, twice 2^-18 of a step: quotients within 2^-16 of a tie are given to
-// mxv_int8_code. unit.block_array fails if this file is wrong.
+// With ea the exponent of amax, X = |x| in units of 2^(ea - 30) is a 31-bit integer, exact for
+// |x| >= 2^(ea - 7) and less than one unit too small below. Division: S = scale in the same units
+// is an integer; (X + S / 2) times floor(2^53 / S) gives the rounded quotient k, at most one too
+// small, and X + S / 2 - k S tells how near to a tie it was. Multiplication: X times the
+// multiplier's significand is exact in 64 bits; k and 24 fraction bits are cut out of it. The
+// roundings to nearest differ from half away from zero only within the roundings of fl32, twice
+// 2^-18 of a step: quotients within 2^-15 of a tie, or of the units lost above, are given to
+// mxv_int8_code. Packing saturates. unit.block_array fails if this file is wrong.
 #include <immintrin.h>
 
 #include "block_array_internal.h"
@@ -25,7 +25,7 @@ struct group {
     uint32_t divisor, reciprocal; ///< divide
     uint32_t multiplier;          ///< else: significand of 24 bits
     int shift;                    ///< bits of X * multiplier below the integer part
-    int negative_limit;           ///< magnitude of the lowest code
+    bool symmetric;
 };
 
 static inline __m256i all(int32_t v)
@@ -67,13 +67,12 @@ uint32_t mxv_int8_amax_avx2(const uint32_t *x, const uint16_t *half, size_t coun
     return half != NULL ? amax_of(NULL, half, count) : amax_of(x, NULL, count);
 }
 
-/// |x| in units of 2^(ea - 31).
+/// |x| in units of 2^(ea - 30).
 static inline __m256i aligned(const struct group *g, __m256i x)
 {
-    const __m256i u = _mm256_and_si256(x, all(0x7FFFFFFF));
-    const __m256i sig = _mm256_or_si256(_mm256_slli_epi32(u, 8), all((int32_t)0x80000000));
-    const __m256i down = _mm256_sub_epi32(all(g->amax_field), _mm256_srli_epi32(u, 23));
-    return _mm256_srlv_epi32(sig, down);
+    const __m256i sig = _mm256_or_si256(_mm256_slli_epi32(x, 8), all((int32_t)0x80000000));
+    const __m256i field = _mm256_srli_epi32(_mm256_slli_epi32(x, 1), 24);
+    return _mm256_srlv_epi32(sig, _mm256_sub_epi32(all(g->amax_field + 1), field));
 }
 
 /// Low 32 bits of (a * b) >> shift for each lane, b and shift common, the product of 64 bits.
@@ -87,48 +86,30 @@ static inline __m256i multiply_shift(__m256i a, uint32_t b, int shift)
     return _mm256_blend_epi32(_mm256_srl_epi64(even, count), high, 0xAA);
 }
 
-/// Integer part and 24 bits of fraction (fewer are exact when dividing); true if no lane is near a
-/// tie.
-static inline bool quotients(const struct group *g, bool divide, __m256i x, __m256i *whole,
-                             __m256i *up)
+/// Codes of eight elements; lanes near a tie are added to *close.
+static inline __m256i quotients(const struct group *g, bool divide, __m256i x, __m256i *close)
 {
     const __m256i a = aligned(g, x);
-    __m256i excess; // twice the fraction less one, in units that the window is given in
-    __m256i window;
+    __m256i code;
     if (divide) {
-        const __m256i s = all((int32_t)g->divisor);
-        __m256i k = multiply_shift(a, g->reciprocal, 54);
-        __m256i r = _mm256_sub_epi32(a, _mm256_mullo_epi32(k, s));
-        const __m256i more = _mm256_cmpgt_epi32(r, all((int32_t)g->divisor - 1));
-        *whole = _mm256_sub_epi32(k, more);
-        r = _mm256_sub_epi32(r, _mm256_and_si256(more, s));
-        excess = _mm256_sub_epi32(_mm256_add_epi32(r, r), s);
-        window = all((int32_t)(g->divisor >> 15) + 1);
+        const int window = (int)(g->divisor >> 15) + 2;
+        const __m256i sum = _mm256_add_epi32(a, all((int32_t)(g->divisor / 2)));
+        code = multiply_shift(sum, g->reciprocal, 53);
+        const __m256i rest =
+            _mm256_sub_epi32(sum, _mm256_mullo_epi32(code, all((int32_t)g->divisor)));
+        const __m256i inside = _mm256_sub_epi32(rest, all(window));
+        const __m256i most = all((int32_t)g->divisor - 2 * window);
+        *close =
+            _mm256_or_si256(*close, _mm256_cmpeq_epi32(_mm256_max_epu32(inside, most), inside));
     } else {
+        const int window = 1 << 9;
         const __m256i q = multiply_shift(a, g->multiplier, g->shift - 24);
-        *whole = _mm256_srli_epi32(q, 24);
-        excess = _mm256_sub_epi32(_mm256_and_si256(q, all(0xFFFFFF)), all(1 << 23));
-        window = all((1 << 8) + 1);
+        const __m256i sum = _mm256_add_epi32(q, all(1 << 23));
+        const __m256i beside = _mm256_and_si256(_mm256_add_epi32(sum, all(window)), all(0xFFFFFF));
+        code = _mm256_srli_epi32(sum, 24);
+        *close = _mm256_or_si256(*close, _mm256_cmpgt_epi32(all(2 * window), beside));
     }
-    *up = _mm256_cmpgt_epi32(excess, _mm256_setzero_si256());
-    const __m256i close = _mm256_cmpgt_epi32(window, _mm256_abs_epi32(excess));
-    return _mm256_testz_si256(close, close);
-}
-
-static inline __m256i signed_codes(const struct group *g, __m256i x, __m256i whole, __m256i up)
-{
-    const __m256i sign = _mm256_srai_epi32(x, 31);
-    const __m256i limit =
-        _mm256_add_epi32(all(127), _mm256_and_si256(sign, all(g->negative_limit - 127)));
-    const __m256i code = _mm256_min_epi32(_mm256_sub_epi32(whole, up), limit);
-    return _mm256_sub_epi32(_mm256_xor_si256(code, sign), sign);
-}
-
-static inline void store_codes(__m256i codes, int8_t *out)
-{
-    const __m128i words =
-        _mm_packs_epi32(_mm256_castsi256_si128(codes), _mm256_extracti128_si256(codes, 1));
-    _mm_storel_epi64((__m128i *)out, _mm_packs_epi16(words, words));
+    return _mm256_sign_epi32(code, x);
 }
 
 static void scalar_codes(const struct mxv_int8_policy *p, const struct group *g, const uint32_t *x,
@@ -151,34 +132,58 @@ static bool prepare(const struct mxv_int8_policy *p, uint32_t scale, uint32_t am
     g->amax = amax;
     g->scale = scale;
     g->amax_field = ea;
-    g->negative_limit = p->symmetric ? 127 : 128;
+    g->symmetric = p->symmetric;
     g->divide = p->arith == MXV_INT8_DIV || p->arith == MXV_INT8_EXACT;
     if (p->ops != NULL || !nearest(p->round) || ea < 60 || ea > 200 || es < ea - 7 || es > ea - 4)
         return false;
     if (g->divide) {
-        g->divisor = ((scale & 0x7FFFFF) | 0x800000) << (es - ea + 8);
-        g->reciprocal = (uint32_t)((UINT64_C(1) << 54) / g->divisor);
+        g->divisor = ((scale & 0x7FFFFF) | 0x800000) << (es - ea + 7);
+        g->reciprocal = (uint32_t)((UINT64_C(1) << 53) / g->divisor);
         return true;
     }
     const uint32_t word = p->arith == MXV_INT8_RCP ? mxv_int8_quotient(MXV_F32_ONE, scale)
                                                    : mxv_int8_quotient(WORD_127, amax);
-    // X in 2^(ea - 158), multiplier in 2^(field - 150)
+    // X in units of 2^(ea - 157), multiplier in 2^(field - 150), fields as they stand
     g->multiplier = (word & 0x7FFFFF) | 0x800000;
-    g->shift = 158 - ea + 150 - (int)(word >> 23);
-    return g->shift >= 46 && g->shift <= 56 && p->eps == MXV_INT8_EPS_NONE;
+    g->shift = 157 - ea + 150 - (int)(word >> 23);
+    return g->shift >= 45 && g->shift <= 55 && p->eps == MXV_INT8_EPS_NONE;
+}
+
+/// 32 codes of four registers, saturated.
+static inline void store_codes(const struct group *g, const __m256i c[4], int8_t *out)
+{
+    const __m256i words =
+        _mm256_packs_epi16(_mm256_packs_epi32(c[0], c[1]), _mm256_packs_epi32(c[2], c[3]));
+    __m256i bytes = _mm256_permutevar8x32_epi32(words, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    if (g->symmetric)
+        bytes = _mm256_max_epi8(bytes, _mm256_set1_epi8(-127));
+    _mm256_storeu_si256((__m256i *)out, bytes);
+}
+
+/// Codes of the lanes of eight elements that are near a tie, by the scalar function.
+static void repair(const struct mxv_int8_policy *p, const struct group *g, bool divide,
+                   const uint32_t *x, const uint16_t *half, size_t from, int8_t *codes)
+{
+    __m256i close = _mm256_setzero_si256();
+    quotients(g, divide, load(x, half, from), &close);
+    const int lanes = _mm256_movemask_ps(_mm256_castsi256_ps(close));
+    for (size_t i = 0; i < 8; i++)
+        if (lanes >> i & 1)
+            scalar_codes(p, g, x, half, from + i, from + i + 1, codes);
 }
 
 static inline void group_codes(const struct mxv_int8_policy *p, const struct group *g, bool divide,
                                const uint32_t *x, const uint16_t *half, size_t count, int8_t *codes)
 {
     size_t i = 0;
-    for (; i + 8 <= count; i += 8) {
-        __m256i whole, up;
-        const __m256i v = load(x, half, i);
-        if (quotients(g, divide, v, &whole, &up))
-            store_codes(signed_codes(g, v, whole, up), codes + i);
-        else
-            scalar_codes(p, g, x, half, i, i + 8, codes);
+    for (; i + 32 <= count; i += 32) {
+        __m256i c[4], close = _mm256_setzero_si256();
+        for (size_t j = 0; j < 4; j++)
+            c[j] = quotients(g, divide, load(x, half, i + 8 * j), &close);
+        store_codes(g, c, codes + i);
+        if (!_mm256_testz_si256(close, close))
+            for (size_t j = i; j < i + 32; j += 8)
+                repair(p, g, divide, x, half, j, codes);
     }
     scalar_codes(p, g, x, half, i, count, codes);
 }
@@ -211,22 +216,20 @@ static inline __m256i log2_floor(__m256i m)
                             _mm256_shuffle_epi8(high, _mm256_srli_epi32(m, 4)));
 }
 
-/// fl32 of codes times sig * 2^(field - 150): the product has at most 32 bits and loses up to 8.
+/// fl32 of codes times sig * 2^(field - 150). Twice the product, below 2^32, loses `shift` + 1
+/// bits, so that there is always a half to round by.
 static inline __m256i products(__m256i code, uint32_t sig, int field)
 {
     const __m256i m = _mm256_abs_epi32(code), one = all(1);
-    const __m256i product = _mm256_mullo_epi32(m, all((int32_t)sig));
+    const __m256i twice = _mm256_mullo_epi32(m, all((int32_t)(2 * sig)));
     const __m256i log2 = log2_floor(m);
-    const __m256i carry = _mm256_srlv_epi32(product, _mm256_add_epi32(log2, all(24)));
-    const __m256i shift = _mm256_add_epi32(log2, carry);
-    const __m256i half = _mm256_srli_epi32(_mm256_sllv_epi32(one, shift), 1);
-    const __m256i odd = _mm256_and_si256(_mm256_srlv_epi32(product, shift), one);
-    // half - 1 + odd, and nothing where nothing is dropped
-    const __m256i below = _mm256_sub_epi32(half, _mm256_min_epi32(half, one));
-    const __m256i add = _mm256_add_epi32(below, _mm256_min_epi32(odd, half));
-    const __m256i rounded = _mm256_srlv_epi32(_mm256_add_epi32(product, add), shift);
+    const __m256i carry = _mm256_srlv_epi32(twice, _mm256_add_epi32(log2, all(25)));
+    const __m256i shift = _mm256_add_epi32(log2, carry), drop = _mm256_add_epi32(shift, one);
+    const __m256i odd = _mm256_and_si256(_mm256_srlv_epi32(twice, drop), one);
+    const __m256i below = _mm256_sub_epi32(_mm256_sllv_epi32(one, shift), one);
+    const __m256i sum = _mm256_add_epi32(twice, _mm256_add_epi32(below, odd));
     const __m256i exp = _mm256_slli_epi32(_mm256_add_epi32(shift, all(field - 1)), 23);
-    const __m256i word = _mm256_or_si256(_mm256_add_epi32(exp, rounded),
+    const __m256i word = _mm256_or_si256(_mm256_add_epi32(exp, _mm256_srlv_epi32(sum, drop)),
                                          _mm256_and_si256(code, all((int32_t)0x80000000)));
     return _mm256_andnot_si256(_mm256_cmpeq_epi32(m, _mm256_setzero_si256()), word);
 }

@@ -8,6 +8,7 @@
 // every tap. Faults act at the functions of engine_faults.h, D3 here. Memory: operand copies of the
 // head and one tile.
 #include "engine_faults.h"
+#include "engine_rows.h"
 #include <math.h>
 #include <mxverify/special.h>
 #include <stdio.h>
@@ -45,6 +46,8 @@ int head_open(struct head *h, const struct mxv_attention *a, size_t sequence, si
     h->call = *a;
     fault_call(&h->call);
     h->a = &h->call;
+    h->rows = row_forms_in_use();
+    h->healthy = h->call.faults == 0;
     h->sequence = sequence;
     h->index = index;
     h->kv_index = fault_kv_head(a, index);
@@ -142,6 +145,8 @@ static void mask_tile(const struct head *h, const struct tile *t, size_t j)
         size_t first, end, row = t->i * a->tile_m + r;
         mxv_attention_visible(a, h->lq, h->lk, row, &first, &end);
         end = fault_visible_end(h, end);
+        if (first <= key && key + a->tile_n <= end && key + a->tile_n <= h->lk)
+            continue;
         for (size_t n = 0; n < a->tile_n; n++) {
             uint32_t *w = &t->s[r * a->tile_n + n];
             bool visible = key + n >= first && key + n < end;
@@ -158,25 +163,42 @@ static void mask_tile(const struct head *h, const struct tile *t, size_t j)
     }
 }
 
+// Weights of row r, their codes, and what of them is summed.
+static void row_weights(const struct head *h, struct tile *t, size_t r, float shift)
+{
+    size_t bn = h->a->tile_n;
+    uint32_t *codes = t->p_codes + r * bn;
+    h->rows->weights(&h->recipe.softmax, t->s + r * bn, shift, bn, t->p);
+    h->rows->codes(h->recipe.p_type, t->p, bn, codes);
+    for (size_t n = 0; !h->healthy && n < bn; n++)
+        codes[n] = fault_weight_code(h, t->p[n], codes[n]);
+    fault_weights_summed(h, codes, t->p);
+}
+
 // Contract 5, steps 1 to 7 and 10, for row r of the tile.
 static void softmax_row(const struct head *h, struct tile *t, size_t r)
 {
     const struct mxv_softmax *p = &h->recipe.softmax;
     struct mxv_softmax_row *row = &t->row[r];
     size_t bn = h->a->tile_n;
-    float s[256];
-    for (size_t n = 0; n < bn; n++)
-        s[n] = value_of(t->s[r * bn + n]);
-    float m = mxv_softmax_keep(p, row->m, mxv_softmax_max(row->m, s, bn));
-    float shift = mxv_softmax_shift(p, m);
+    float m = mxv_softmax_keep(p, row->m, h->rows->max(row->m, t->s + r * bn, bn));
     t->alpha[r] = mxv_softmax_rescale(p, row->m, m);
-    for (size_t n = 0; n < bn; n++) {
-        t->p[n] = mxv_softmax_weight(p, s[n], shift);
-        t->p_codes[r * bn + n] = fault_weight_code(h, t->p[n], code_of(h->recipe.p_type, t->p[n]));
-    }
-    fault_weights_summed(h, t->p_codes + r * bn, t->p);
-    mxv_softmax_add(p, row, fault_sum_alpha(h, row->m, t->alpha[r]), t->p, bn);
+    row_weights(h, t, r, mxv_softmax_shift(p, m));
+    h->rows->add(p, row, fault_sum_alpha(h, row->m, t->alpha[r]), t->p, bn);
     row->m = m;
+}
+
+// O * alpha, or zeros for a product that is added afterwards.
+static void before_product(const struct head *h, struct tile *t, uint32_t *cd)
+{
+    size_t d = h->a->d;
+    for (size_t r = 0; r < t->rows; r++) {
+        t->alpha[r] = fault_acc_alpha(h, t->alpha[r]);
+        if (cd != t->o)
+            memset(cd + r * d, 0, d * sizeof *cd);
+        else if (t->alpha[r] != 1) // a factor of 1 changes no word
+            h->rows->scale(cd + r * d, t->alpha[r], d);
+    }
 }
 
 static void accumulate(const struct head *h, struct tile *t, size_t j)
@@ -187,13 +209,7 @@ static void accumulate(const struct head *h, struct tile *t, size_t j)
     bool separate = recipe->pv_kind == PV_F16_TILE;
     uint32_t *cd = separate ? t->product : t->o;
     mxv_mma_decode_a(recipe->pv, t->p_codes, t->rows * bn, t->p_op);
-    for (size_t r = 0; r < t->rows; r++)
-        t->alpha[r] = fault_acc_alpha(h, t->alpha[r]);
-    for (size_t r = 0; r < t->rows; r++)
-        for (size_t c = 0; c < d; c++) {
-            uint32_t *w = &cd[r * d + c];
-            *w = separate ? 0 : word_of(value_of(*w) * t->alpha[r]);
-        }
+    before_product(h, t, cd);
     mxv_mma_tile(recipe->pv, t->rows, d, bn, t->p_op, v, NULL, NULL, cd, d);
     for (size_t r = 0; separate && r < t->rows; r++)
         for (size_t c = 0; c < d; c++) {
@@ -243,29 +259,34 @@ static void key_tile(const struct head *h, struct tile *t, size_t j)
         tap_state(h, t, route, j);
 }
 
-static float finish_value(const struct head *h, float o, float total)
+// o * g, or o / total by div.full.
+static void finish_row(const struct head *h, const uint32_t *o, float total, float *out)
 {
-    if (h->recipe.divide)
-        return value_of(mxv_div_full(word_of(o), word_of(total), false));
-    if (total == 0)
-        return h->recipe.softmax.empty == MXV_EMPTY_ZERO ? 0 : NAN;
-    float g = value_of(mxv_rcp(word_of(total), true));
-    if (h->a->vt == MXV_E4M3)
-        g = g * fault_value_scale(h, h->v_scales[0]);
-    return o * g;
+    float g = 0;
+    if (!h->recipe.divide && total != 0) {
+        g = value_of(mxv_rcp(word_of(total), true));
+        if (h->a->vt == MXV_E4M3)
+            g = g * fault_value_scale(h, h->v_scales[0]);
+    }
+    for (size_t c = 0; c < h->a->d; c++) {
+        if (h->recipe.divide)
+            out[c] = value_of(mxv_div_full(o[c], word_of(total), false));
+        else if (total == 0)
+            out[c] = h->recipe.softmax.empty == MXV_EMPTY_ZERO ? 0 : NAN;
+        else
+            out[c] = value_of(o[c]) * g;
+    }
 }
 
 static void finish_tile(const struct head *h, const struct tile *t, uint32_t *out, uint32_t *lse)
 {
     const struct mxv_attention *a = h->a;
+    float values[256];
     for (size_t r = 0; r < t->rows; r++) {
         float total = row_total(h, &t->row[r]);
         size_t row = t->i * a->tile_m + r;
-        for (size_t c = 0; c < a->d; c++) {
-            float o = finish_value(h, value_of(t->o[r * a->d + c]), total);
-            uint32_t code = code_of(a->out, o);
-            out[row * a->d + c] = o != o && a->out == MXV_F32 ? MXV_NAN_WORD : code;
-        }
+        finish_row(h, t->o + r * a->d, total, values);
+        h->rows->codes(a->out, values, a->d, out + row * a->d);
         if (lse)
             lse[row] = word_of(mxv_softmax_lse(&h->recipe.softmax, t->row[r].m, total, a->lse));
     }
@@ -285,25 +306,40 @@ static void query_tile(const struct head *h, struct tile *t, size_t i, uint32_t 
     finish_tile(h, t, out, lse);
 }
 
+// All query tiles, last to first so that the long rows of a causal mask are not left to the end.
+// The unit of work of a thread is a tile. Taps come in order, hence from one thread.
+static int query_tiles(struct head *h, uint32_t *out, uint32_t *lse)
+{
+    const size_t tiles = (h->lq + h->a->tile_m - 1) / h->a->tile_m;
+    int failed = 0;
+#pragma omp parallel if (!h->sink && tiles > 1) reduction(+ : failed)
+    {
+        struct tile t;
+        const bool good = tile_allocate(&t, h->a) == 0;
+        failed += !good;
+#pragma omp for schedule(dynamic)
+        for (size_t n = 0; n < tiles; n++)
+            if (good)
+                query_tile(h, &t, h->sink ? n : tiles - 1 - n, out, lse);
+        tile_release(&t);
+    }
+    return failed ? head_fail(h, "out of memory for a query tile") : 0;
+}
+
 int mxv_engine_head(const struct mxv_attention *a, size_t sequence, size_t index, uint32_t *out,
                     uint32_t *lse, const struct mxv_tap_sink *sink, char *message, size_t size)
 {
     struct head h;
-    struct tile t;
     int status = head_open(&h, a, sequence, index, sink, message, size);
-    if (status == 0 && tile_allocate(&t, a))
-        status = head_fail(&h, "out of memory for a query tile");
-    else if (status == 0) {
+    if (status == 0) {
         uint32_t *rows = lse ? lse : calloc(h.lq + 1, sizeof *rows);
         operands_tap(&h);
-        for (size_t i = 0; i * a->tile_m < h.lq; i++)
-            query_tile(&h, &t, i, out, rows);
+        status = query_tiles(&h, out, rows);
         tap(&h, MXV_STAGE_OUT, MXV_ROUTE_F16, 0, 0, h.lq, a->d, out);
         if (a->lse != MXV_LSE_NONE && rows)
             tap(&h, MXV_STAGE_LSE, MXV_ROUTE_F16, 0, 0, h.lq, 1, rows);
         if (rows != lse)
             free(rows);
-        tile_release(&t);
     }
     head_close(&h);
     return status;

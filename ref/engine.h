@@ -62,8 +62,12 @@ struct recipe {
     bool divide;             // finish by div.full instead of a reciprocal
 };
 
+struct row_forms;
+
 struct head {
     const struct mxv_attention *a;
+    const struct row_forms *rows; // engine_rows.h
+    bool healthy;                 // no fault: rows and blocks may be done as wholes
     size_t sequence, index, kv_index, lq, lk, key_tiles;
     float c; // binary32 of scale * log2 e
     struct recipe recipe;
@@ -96,6 +100,13 @@ const float *key_source(const struct head *h);
 void load_rows(const struct head *h, float *x, const float *source, size_t rows);
 int block_copy(struct head *h, struct operand_side *side, enum mxv_route route, bool side_b);
 int values_prepare(struct head *h);
+// Codes and scales of a whole healthy copy by the array functions of the formats; false, nothing
+// done, for a route that has none.
+bool copy_quantise(const struct head *h, enum mxv_route route, const float *x,
+                   struct operand_copy *copy);
+// The same row by row.
+void copy_quantise_row(const struct head *h, enum mxv_route route, const float *x,
+                       struct operand_copy *copy, size_t row);
 int copy_allocate(struct head *h, struct operand_copy *copy, size_t rows, size_t blocks,
                   bool byte_scales);
 void operands_tap(const struct head *h);

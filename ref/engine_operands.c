@@ -6,6 +6,7 @@
 // binary32 operation or one rounding of an exact number to a code; blocks follow OCP MX v1.0 6.3.
 // Faults D8 to D11 and D13 act here. INT8 is in engine_int8.c. Compared tap by tap with ref/plain/.
 #include "engine_faults.h"
+#include "engine_rows.h"
 #include <math.h>
 #include <mxverify/special.h>
 #include <stdlib.h>
@@ -257,8 +258,8 @@ int copy_allocate(struct head *h, struct operand_copy *copy, size_t rows, size_t
     return 0;
 }
 
-static void quantise_row(const struct head *h, enum mxv_route route, const float *x,
-                         struct operand_copy *copy, size_t row)
+void copy_quantise_row(const struct head *h, enum mxv_route route, const float *x,
+                       struct operand_copy *copy, size_t row)
 {
     size_t d = h->a->d, block = copy->blocks ? d / copy->blocks : d;
     uint32_t *codes = copy->codes + row * d;
@@ -273,8 +274,7 @@ static void quantise_row(const struct head *h, enum mxv_route route, const float
             quantise_mx(h, x + b * block, element, codes + b * block, &copy->scale_bytes[at]);
     }
     if (copy->blocks == 0)
-        for (size_t c = 0; c < d; c++)
-            codes[c] = code_of(element, x[c]);
+        h->rows->codes(element, x, d, codes);
 }
 
 int block_copy(struct head *h, struct operand_side *side, enum mxv_route route, bool side_b)
@@ -286,8 +286,10 @@ int block_copy(struct head *h, struct operand_side *side, enum mxv_route route, 
     bool bytes = route == MXV_ROUTE_HIGH || route == MXV_ROUTE_LOW;
     if (copy_allocate(h, copy, side->rows, size ? h->a->d / size : 0, bytes))
         return -1;
+    bool whole = copy_quantise(h, route, side->x, copy);
     for (size_t row = 0; row < side->rows; row++) {
-        quantise_row(h, route, side->x + row * h->a->d, copy, row);
+        if (!whole)
+            copy_quantise_row(h, route, side->x + row * h->a->d, copy, row);
         copy_decode_row(h, route, copy, row, side_b);
     }
     return 0;
@@ -312,9 +314,7 @@ static int dma_copies(struct head *h)
 
 void load_rows(const struct head *h, float *x, const float *source, size_t rows)
 {
-    enum mxv_element type = operand_type(h->a);
-    for (size_t i = 0; i < rows * h->a->d; i++)
-        x[i] = round_to(type, source[i]);
+    h->rows->round(operand_type(h->a), source, rows * h->a->d, x);
 }
 
 const float *key_source(const struct head *h)

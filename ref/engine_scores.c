@@ -20,27 +20,50 @@ static void product(const struct head *h, enum mxv_route route, size_t first, si
                  scaled ? k->scale_bytes + key * k->blocks : NULL, s, bn);
 }
 
+enum { GROUP = 32, GROUP_ROWS = 64, MAX_TILE = 256 };
+
+// Products of one group of channels for up to GROUP_ROWS rows, w [rows][cols].
+static void group_product(const struct head *h, size_t first, size_t rows, size_t key, size_t cols,
+                          size_t g, uint32_t *w)
+{
+    const size_t d = h->a->d;
+    struct mxv_operand a[GROUP_ROWS * GROUP], b[MAX_TILE * GROUP];
+    for (size_t r = 0; r < rows; r++)
+        memcpy(a + r * GROUP, h->q.copy[MXV_ROUTE_CORE].operand + (first + r) * d + g * GROUP,
+               GROUP * sizeof *a);
+    for (size_t n = 0; n < cols; n++)
+        memcpy(b + n * GROUP, h->k.copy[MXV_ROUTE_CORE].operand + (key + n) * d + g * GROUP,
+               GROUP * sizeof *b);
+    memset(w, 0, rows * cols * sizeof *w);
+    mxv_mma_tile(h->recipe.score[MXV_ROUTE_CORE], rows, cols, GROUP, a, b, NULL, NULL, w, cols);
+}
+
 // E4M3 with binary32 scales per group of 32 channels: one instruction a group, promoted by fma.
+static void core_rows(const struct head *h, size_t first, size_t rows, size_t key, size_t cols,
+                      uint32_t *s)
+{
+    const struct operand_copy *q = &h->q.copy[MXV_ROUTE_CORE], *k = &h->k.copy[MXV_ROUTE_CORE];
+    size_t bn = h->a->tile_n;
+    uint32_t w[GROUP_ROWS * MAX_TILE];
+    for (size_t g = 0; g < q->blocks; g++) {
+        group_product(h, first, rows, key, cols, g, w);
+        for (size_t r = 0; r < rows; r++)
+            for (size_t n = 0; n < cols; n++) {
+                uint32_t *out = &s[r * bn + n];
+                float scale =
+                    q->scales[(first + r) * q->blocks + g] * k->scales[(key + n) * k->blocks + g];
+                float acc = g ? value_of(*out) : 0;
+                *out = word_of(fault_promoted(h, fmaf(value_of(w[r * cols + n]), scale, acc)));
+            }
+    }
+}
+
 static void core_product(const struct head *h, size_t first, size_t rows, size_t key, size_t cols,
                          uint32_t *s)
 {
-    const struct operand_copy *q = &h->q.copy[MXV_ROUTE_CORE], *k = &h->k.copy[MXV_ROUTE_CORE];
-    const struct mxv_mma_model *m = h->recipe.score[MXV_ROUTE_CORE];
-    size_t d = h->a->d, bn = h->a->tile_n;
-    for (size_t r = 0; r < rows; r++) {
-        for (size_t n = 0; n < cols; n++) {
-            const struct mxv_operand *a = q->operand + (first + r) * d;
-            const struct mxv_operand *b = k->operand + (key + n) * d;
-            float acc = 0;
-            for (size_t g = 0; g < q->blocks; g++) {
-                uint32_t w = mxv_mma_dot_operands(m, 32, a + 32 * g, b + 32 * g, 0, NULL, NULL);
-                float scale =
-                    q->scales[(first + r) * q->blocks + g] * k->scales[(key + n) * k->blocks + g];
-                acc = fault_promoted(h, fmaf(value_of(w), scale, acc));
-            }
-            s[r * bn + n] = word_of(acc);
-        }
-    }
+    for (size_t r = 0; r < rows; r += GROUP_ROWS)
+        core_rows(h, first + r, rows - r < GROUP_ROWS ? rows - r : GROUP_ROWS, key, cols,
+                  s + r * h->a->tile_n);
 }
 
 static void int8_scale(const struct head *h, size_t first, size_t rows, size_t key, size_t cols,

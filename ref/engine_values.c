@@ -4,6 +4,7 @@
 // V of a head (docs/kernels/contract.md 5, tilemix.md 1), the operand taps, and the exact operands
 // for the truth of kind (b).
 #include "engine_faults.h"
+#include "engine_rows.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -86,13 +87,26 @@ static void transpose_values(struct head *h)
 {
     size_t d = h->a->d, bn = h->a->tile_n;
     bool tf32 = h->recipe.pv_kind == PV_TF32; // the unit then reads binary32 words
-    for (size_t n = 0; n < h->lk; n++)
-        for (size_t c = 0; c < d; c++) {
-            size_t slot = fault_value_slot(h, n % bn);
-            struct mxv_operand *o = &h->vt[((n / bn) * d + c) * bn + slot];
-            uint32_t word = tf32 ? word_of(h->v[n * d + c]) : h->v_codes[n * d + c];
-            mxv_mma_decode_b(h->recipe.pv, &word, 1, o);
-        }
+    uint32_t words[256];
+    struct mxv_operand row[256];
+    for (size_t n = 0; n < h->lk; n++) {
+        struct mxv_operand *column = h->vt + n / bn * d * bn + fault_value_slot(h, n % bn);
+        if (tf32)
+            h->rows->codes(MXV_F32, h->v + n * d, d, words);
+        mxv_mma_decode_b(h->recipe.pv, tf32 ? words : h->v_codes + n * d, d, row);
+        for (size_t c = 0; c < d; c++)
+            column[c * bn] = row[c];
+    }
+}
+
+// Padding must decode as a zero of the unit, whatever its representation.
+static void pad_values(struct head *h)
+{
+    uint32_t word = 0;
+    struct mxv_operand zero;
+    mxv_mma_decode_b(h->recipe.pv, &word, 1, &zero);
+    for (size_t i = 0; i < h->key_tiles * h->a->d * h->a->tile_n; i++)
+        h->vt[i] = zero;
 }
 
 int values_prepare(struct head *h)
@@ -107,18 +121,13 @@ int values_prepare(struct head *h)
     if (!h->v || !h->v_codes || !h->vt || (scaled && !h->v_scales))
         return head_fail(h, "out of memory for V");
     const float *source = a->v + (h->kv_index * tk + fault_first_key(a, h->sequence)) * d;
-    for (size_t i = 0; i < n; i++)
-        h->v[i] = a->vt == MXV_E4M3 ? source[i] : round_to(a->vt, source[i]);
+    h->rows->round(a->vt == MXV_E4M3 ? MXV_F32 : a->vt, source, n, h->v);
     if (a->vt == MXV_E4M3)
         fp8_values(h);
     else if (scaled)
         cache_values(h);
-    for (size_t i = 0; i < n; i++)
-        h->v_codes[i] = code_of(a->vt, h->v[i]);
-    // padding must decode as a zero of the unit, whatever its representation
-    uint32_t zero = 0;
-    for (size_t i = 0; i < h->key_tiles * d * a->tile_n; i++)
-        mxv_mma_decode_b(h->recipe.pv, &zero, 1, &h->vt[i]);
+    h->rows->codes(a->vt, h->v, n, h->v_codes);
+    pad_values(h);
     transpose_values(h);
     return 0;
 }

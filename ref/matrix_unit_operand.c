@@ -38,24 +38,47 @@ static struct mxv_operand decode_integer(enum mxv_element element, uint32_t w)
     return v ? (struct mxv_operand){(int16_t)v, 0} : zero;
 }
 
-static struct mxv_operand decode_float(const struct layout *f, uint32_t w)
+// The numbers by which a word is classified. nan_word: the one NaN of a format without infinities
+// whose negative zero it is; OUTSIDE for what a format lacks.
+struct classes {
+    unsigned frac_bits, width, skip; // width: without the sign
+    int32_t bias, inf, nan_from, nan_word;
+};
+
+enum { OUTSIDE = INT32_MAX };
+
+static struct classes classes_of(const struct layout *f)
 {
-    w >>= f->skip;
-    uint32_t frac = w & ((1u << f->frac_bits) - 1);
-    uint32_t field = w >> f->frac_bits & ((1u << f->exp_bits) - 1);
-    uint32_t top = (1u << f->exp_bits) - 1;
-    int16_t sign = w >> (f->frac_bits + f->exp_bits) & 1 ? -1 : 1;
-    if (f->special == IEEE && field == top)
-        return (struct mxv_operand){sign, frac ? MXV_OPERAND_NAN : MXV_OPERAND_INF};
-    if (f->special == MAX_IS_NAN && field == top && frac == (1u << f->frac_bits) - 1)
-        return (struct mxv_operand){sign, MXV_OPERAND_NAN};
-    if (f->special == NEG_ZERO_IS_NAN && sign < 0 && field == 0 && frac == 0)
-        return (struct mxv_operand){sign, MXV_OPERAND_NAN};
-    if (field == 0 && frac == 0)
-        return zero;
-    int sig = (int)(field ? frac | 1u << f->frac_bits : frac);
-    int exp = (field ? (int)field : 1) - f->bias;
-    return (struct mxv_operand){(int16_t)(sign * sig), (int16_t)exp};
+    const int32_t sign = 1 << (f->exp_bits + f->frac_bits), inf = sign - (1 << f->frac_bits);
+    struct classes c = {
+        f->frac_bits, f->exp_bits + f->frac_bits, f->skip, f->bias, OUTSIDE, OUTSIDE, OUTSIDE};
+    if (f->special == IEEE) {
+        c.inf = inf;
+        c.nan_from = inf + 1;
+    } else if (f->special == MAX_IS_NAN) {
+        c.nan_from = sign - 1;
+    } else if (f->special == NEG_ZERO_IS_NAN) {
+        c.nan_word = sign;
+    }
+    return c;
+}
+
+// Selections instead of branches, so that compilers decode several words at once.
+static inline struct mxv_operand decode_float(const struct classes *c, uint32_t word)
+{
+    const int32_t hidden = 1 << c->frac_bits, w = (int32_t)(word >> c->skip);
+    int32_t magnitude = w & ((1 << c->width) - 1), sign = -(w >> c->width & 1);
+    int32_t field = magnitude >> c->frac_bits, frac = magnitude & (hidden - 1);
+    int32_t sig = ((field ? frac | hidden : frac) ^ sign) - sign;
+    int32_t exp = (field ? field : 1) - c->bias;
+    int32_t signed_word = w & ((2 << c->width) - 1);
+    bool nan = (magnitude >= c->nan_from) | (signed_word == c->nan_word);
+    bool special = nan | (magnitude == c->inf);
+    exp = magnitude ? exp : MXV_OPERAND_ZERO;
+    exp = special ? MXV_OPERAND_INF : exp;
+    exp = nan ? MXV_OPERAND_NAN : exp;
+    sig = special ? sign | 1 : sig;
+    return (struct mxv_operand){(int16_t)sig, (int16_t)exp};
 }
 
 // As an f16 significand: widened to 10 fraction bits, and normalised unless f16 itself is
@@ -77,7 +100,8 @@ static struct mxv_operand decode(const struct mxv_mma_model *m, enum mxv_element
 {
     if (m->rule == MXV_MMA_INT)
         return decode_integer(element, w);
-    struct mxv_operand v = decode_float(&layouts[element], w);
+    const struct classes classes = classes_of(&layouts[element]);
+    const struct mxv_operand v = decode_float(&classes, w);
     if (m->rule == MXV_MMA_GST && v.sig != 0)
         return (struct mxv_operand){(int16_t)(v.sig * (1 << v.exp)), 0};
     return m->rule == MXV_MMA_HMMA_FP8 ? widen_to_f16(v, layouts[element].frac_bits) : v;
@@ -97,18 +121,29 @@ int mxv_mma_operand_frac(const struct mxv_mma_model *m, enum mxv_element element
     }
 }
 
+static void decode_words(const struct mxv_mma_model *m, enum mxv_element element,
+                         const uint32_t *words, size_t n, struct mxv_operand *out)
+{
+    if (m->rule != MXV_MMA_INT && m->rule != MXV_MMA_GST && m->rule != MXV_MMA_HMMA_FP8) {
+        const struct classes classes = classes_of(&layouts[element]);
+        for (size_t i = 0; i < n; i++)
+            out[i] = decode_float(&classes, words[i]);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        out[i] = decode(m, element, words[i]);
+}
+
 void mxv_mma_decode_a(const struct mxv_mma_model *m, const uint32_t *words, size_t n,
                       struct mxv_operand *out)
 {
-    for (size_t i = 0; i < n; i++)
-        out[i] = decode(m, m->a, words[i]);
+    decode_words(m, m->a, words, n, out);
 }
 
 void mxv_mma_decode_b(const struct mxv_mma_model *m, const uint32_t *words, size_t n,
                       struct mxv_operand *out)
 {
-    for (size_t i = 0; i < n; i++)
-        out[i] = decode(m, m->b, words[i]);
+    decode_words(m, m->b, words, n, out);
 }
 
 void mxv_mma_decode_bytes(const struct mxv_mma_model *m, bool side_b, const uint8_t *codes,

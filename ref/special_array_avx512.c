@@ -9,7 +9,7 @@
 
 #include "special_unit.h"
 
-#define MXV_EX2(c0, c1, c2) c0,
+#define MXV_EX2(c0, c1, c2) (c0) + (126u << 25),
 #define MXV_RCP(c0, c1, c2)
 #define MXV_LG2(c0, c1, c2)
 static const uint32_t first_words[64] = {
@@ -49,15 +49,13 @@ static inline __m512i all(int v)
 
 static inline __m512i fixed_point(__m512 x)
 {
-    const __m512 v = _mm512_max_ps(x, _mm512_set1_ps(-127.5f));
-    return _mm512_cvttps_epi32(_mm512_mul_ps(v, _mm512_set1_ps(0x1p23f)));
+    return _mm512_cvttps_epi32(_mm512_mul_ps(x, _mm512_set1_ps(0x1p23f)));
 }
 
 static inline __m512i fraction(__m512i s)
 {
     const __m512i f = _mm512_and_si512(s, all(0x7FFFFF));
-    const __mmask16 broken = _mm512_test_epi32_mask(s, all(0x7FFFFF));
-    return _mm512_mask_add_epi32(f, broken, f, _mm512_srai_epi32(s, 31));
+    return _mm512_max_epi32(_mm512_add_epi32(f, _mm512_srai_epi32(s, 31)), _mm512_setzero_si512());
 }
 
 static inline __m512i squares(__m512i a, __m512i b)
@@ -81,13 +79,11 @@ static inline __m512i combine(const struct table *first, const struct table *sec
     const __m512i c0 = look_up(first, index), c12 = look_up(second, index);
     const __m512i rest = _mm512_and_si512(f, all(0x1FFFF));
     const __m512i c1 = _mm512_srai_epi32(_mm512_slli_epi32(c12, 16), 16);
-    const __m512i low = _mm512_slli_epi32(_mm512_and_si512(c0, all(3)), 13);
     __m512i sum = _mm512_add_epi32(_mm512_mullo_epi32(c1, rest), _mm512_madd_epi16(c12, square));
-    sum = _mm512_add_epi32(sum, _mm512_add_epi32(low, all(0x17E2)));
-    const __m512i sig = _mm512_add_epi32(_mm512_add_epi32(_mm512_srli_epi32(c0, 2), rest),
-                                         _mm512_srai_epi32(sum, 15));
+    sum = _mm512_srai_epi32(_mm512_add_epi32(sum, all(0x17E2)), 13);
+    sum = _mm512_add_epi32(_mm512_add_epi32(c0, _mm512_slli_epi32(rest, 2)), sum);
     const __m512i power = _mm512_andnot_si512(all(0x7FFFFF), s);
-    const __m512i word = _mm512_add_epi32(sig, _mm512_add_epi32(power, all(126 << 23)));
+    const __m512i word = _mm512_add_epi32(_mm512_srli_epi32(sum, 2), power);
     const __mmask16 normal = _mm512_cmpgt_epi32_mask(s, all(-126 * (1 << 23) - 1));
     return _mm512_maskz_mov_epi32(normal, word);
 }

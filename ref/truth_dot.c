@@ -25,13 +25,13 @@ static bool span(const double *x, size_t n, size_t stride, int *low, int *high)
     *high = INT_MIN;
     for (size_t i = 0; i < n; i++) {
         const double value = x[i * stride];
-        int exp, top;
+        int exp;
         if (!isfinite(value))
             return false;
         if (value == 0)
             continue;
-        (void)mxv_double_split(value, &exp);
-        (void)frexp(value, &top);
+        const int64_t odd = mxv_double_split(value, &exp);
+        const int top = exp + 64 - __builtin_clzll((uint64_t)(odd < 0 ? -odd : odd));
         *low = exp < *low ? exp : *low;
         *high = top > *high ? top : *high;
     }
@@ -48,8 +48,11 @@ struct mxv_truth_line mxv_truth_line_build(const double *x, size_t n, size_t str
         line.exp = low;
         line.bits = high - low <= 62 ? high - low : MXV_LINE_WIDE;
     }
-    for (size_t i = 0; i < n; i++)
-        sig[i * stride] = line.bits > 0 ? (int64_t)ldexp(x[i * stride], -line.exp) : 0;
+    for (size_t i = 0; i < n; i++) {
+        int exp;
+        const int64_t odd = line.bits > 0 ? mxv_double_split(x[i * stride], &exp) : 0;
+        sig[i * stride] = odd ? odd * ((int64_t)1 << (exp - line.exp)) : 0;
+    }
     return line;
 }
 

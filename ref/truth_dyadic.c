@@ -14,6 +14,7 @@
 #include <float.h>
 #include <limits.h>
 #include <math.h>
+#include <string.h>
 
 void mxv_dyadic_init(struct mxv_dyadic *x)
 {
@@ -39,10 +40,15 @@ int64_t mxv_double_split(double x, int *exp)
         *exp = 0;
         return 0;
     }
-    const int64_t sig = (int64_t)ldexp(frexp(x, exp), DBL_MANT_DIG);
-    const int zeros = __builtin_ctzll((unsigned long long)sig);
-    *exp += zeros - DBL_MANT_DIG;
-    return sig / ((int64_t)1 << zeros);
+    enum { FRACTION = DBL_MANT_DIG - 1, LEAST = DBL_MIN_EXP - DBL_MANT_DIG };
+    const uint64_t hidden = (uint64_t)1 << FRACTION;
+    uint64_t word;
+    memcpy(&word, &x, sizeof word);
+    const int field = (int)(word >> FRACTION & 0x7ff);
+    const uint64_t sig = (word & (hidden - 1)) | (field ? hidden : 0);
+    const int zeros = __builtin_ctzll(sig);
+    *exp = LEAST + (field ? field - 1 : 0) + zeros;
+    return signbit(x) ? -(int64_t)(sig >> zeros) : (int64_t)(sig >> zeros);
 }
 
 void mxv_dyadic_set_double(struct mxv_dyadic *x, double value)

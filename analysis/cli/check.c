@@ -328,7 +328,8 @@ int cli_check(int argc, char **argv)
     mxv_case_defaults(MXV_KERNEL_FLASH, &c.check.base);
     c.check.folder = "out";
     c.check.fit_scores = 4000000;
-    c.check.verify = (struct mxv_verify_options){.truth = true, .truth_scores = 2000000};
+    c.check.verify =
+        (struct mxv_verify_options){.truth = true, .truth_scores = 2000000, .wide_weights = true};
     cli_parse(&argp, "mxverify check", argc, argv, &c);
     int status = settle(&c);
     if (status == 0) {

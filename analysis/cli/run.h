@@ -66,6 +66,22 @@ struct run_source {
     X(COMPUTE_##id, "split.score." name ".compute_rms",                                            \
       run_rms(r->split[MXV_ROUTE_##id].compute_squares, r->split[MXV_ROUTE_##id].pairs))
 
+// Error of the outputs by cause over the tiles of one route, rms.
+#define RUN_CAUSE(X, route_id, route, id, name)                                                    \
+    X(CAUSE_##route_id##_##id, "split.out." route "." name,                                        \
+      mxv_split_rms(&r->causes.by_route[MXV_ROUTE_##route_id], MXV_CAUSE_##id))
+#define RUN_CAUSES(X, id, route)                                                                   \
+    RUN_CAUSE(X, id, route, QUANTISATION, "quantisation")                                          \
+    RUN_CAUSE(X, id, route, SCORE, "score")                                                        \
+    RUN_CAUSE(X, id, route, EXP2, "exp2")                                                          \
+    RUN_CAUSE(X, id, route, RESCALE, "rescale")                                                    \
+    RUN_CAUSE(X, id, route, WEIGHT, "weight")                                                      \
+    RUN_CAUSE(X, id, route, SUM, "sum")                                                            \
+    RUN_CAUSE(X, id, route, PRODUCT, "product")                                                    \
+    RUN_CAUSE(X, id, route, DIVISION, "division")                                                  \
+    RUN_CAUSE(X, id, route, OUTPUT, "output")                                                      \
+    RUN_CAUSE(X, id, route, IMPLEMENTATION, "implementation")
+
 // Numbers of a case that go to its record in the log and are read from it again when a run is
 // resumed or shards are merged: X(id, name in the log, value in struct mxv_verify_result *r).
 #define RUN_NUMBERS(X)                                                                             \
@@ -86,6 +102,15 @@ struct run_source {
     X(MODEL_AT_MAX, "bound.model_at_max", r->bound.model_at_max)                                   \
     X(BOUND_MEDIAN, "bound.median", r->bound.bound_median)                                         \
     X(MODEL_MEDIAN, "bound.model_median", r->bound.model_median)                                   \
+    X(BOUND_WORDS, "bound.words", r->bound.words)                                                  \
+    X(LSE_ELEMENTS, "bound.lse_elements", r->bound.lse.elements)                                   \
+    X(LSE_WRONG, "bound.lse_wrong", r->bound.lse.wrong)                                            \
+    X(LSE_UNDECIDED, "bound.lse_undecided", r->bound.lse.undecided)                                \
+    X(LSE_MODEL_WRONG, "bound.lse_model_wrong", r->bound.lse.model_wrong)                          \
+    X(LSE_MODEL_UNDECIDED, "bound.lse_model_undecided", r->bound.lse.model_undecided)              \
+    X(LSE_ERROR_MAX, "bound.lse_error_max", r->bound.lse.error_max)                                \
+    X(LSE_AT_MAX, "bound.lse_at_max", r->bound.lse.bound_at_max)                                   \
+    X(LSE_MODEL_AT_MAX, "bound.lse_model_at_max", r->bound.lse.model_at_max)                       \
     X(GATE_APPLICABLE, "gate.applicable", run_gate_count(r->gate.applicable))                      \
     X(GATE_BITS, "gate.bits", run_gate_count(r->gate.bits))                                        \
     X(GATE_BOUND, "gate.bound", run_gate_count(r->gate.bound))                                     \
@@ -98,11 +123,17 @@ struct run_source {
     X(GATE_ELEMENT_ULP, "gate.element_ulp", r->bound.available ? r->gate.element_ulp : 0)          \
     X(QUANTISATION_RMS, "split.quantisation_rms", r->quantisation_rms)                             \
     X(COMPUTE_RMS, "split.compute_rms", r->compute_rms)                                            \
+    X(SPLIT_RESIDUAL, "split.residual", r->causes.residual)                                        \
     RUN_SPLIT(X, F16, "f16")                                                                       \
     RUN_SPLIT(X, HIGH, "high")                                                                     \
     RUN_SPLIT(X, LOW, "low")                                                                       \
     RUN_SPLIT(X, CORE, "core")                                                                     \
-    RUN_SPLIT(X, INT8, "int8")
+    RUN_SPLIT(X, INT8, "int8")                                                                     \
+    RUN_CAUSES(X, F16, "f16")                                                                      \
+    RUN_CAUSES(X, HIGH, "high")                                                                    \
+    RUN_CAUSES(X, LOW, "low")                                                                      \
+    RUN_CAUSES(X, CORE, "core")                                                                    \
+    RUN_CAUSES(X, INT8, "int8")
 
 enum run_number {
 #define X(id, name, value) RUN_##id,
@@ -199,6 +230,7 @@ enum {
     RUN_OPT_TRUTH_SCORES,
     RUN_OPT_TIMEOUT,
     RUN_OPT_NO_RETRY,
+    RUN_OPT_WIDE_P,
     RUN_OPT_EXPLAIN,
     RUN_OPT_OTHER,
     RUN_OPT_LAST = 512
@@ -245,6 +277,9 @@ double run_gain(const struct mxv_gate_report *gate, int k); // k, or -1 where ga
 // Two or three lines on bound and gate of a case; and the terms behind its worst element.
 void run_print_bound(const struct mxv_verify_result *result);
 void run_explain(const struct mxv_verify_result *result);
+// "weight 3.1e-05 at sequence 0 head 0 tile (0, 1) low; ...": the tile to which each cause
+// contributes most. Empty where nothing was split.
+void run_worst_tiles(const struct mxv_split *split, char *text, size_t size);
 
 // ---- outcomes
 

@@ -35,6 +35,11 @@ static void print_gate(const struct mxv_verify_result *r)
 {
     const struct mxv_gate_report *g = &r->gate;
     char names[512];
+    uint64_t idle = mxv_mutants_mandatory() & ~g->applicable;
+    if (idle) {
+        mxv_mutants_print(idle, names, sizeof names);
+        printf("  gate: not applicable, as this output would be the same: %s\n", names);
+    }
     if (!g->applicable)
         return;
     if (!r->bound.available) {
@@ -68,6 +73,44 @@ static void print_split(const struct mxv_verify_result *r)
            r->compute_rms);
 }
 
+void run_worst_tiles(const struct mxv_split *split, char *text, size_t size)
+{
+    size_t n = 0;
+    text[0] = 0;
+    for (unsigned k = 0; k < MXV_CAUSE_COUNT && n < size; k++) {
+        const struct mxv_split_place *w = &split->worst[k];
+        if (w->rms > 0)
+            n += (size_t)snprintf(
+                text + n, size - n, "%s%s %.3g at sequence %zu head %zu tile (%zu, %zu) %s",
+                n ? "; " : "", mxv_cause_name(k), w->rms, w->sequence, w->head, w->tile_q,
+                w->tile_k, mxv_choice_name(MXV_CHOICE_ROUTE, w->route));
+    }
+}
+
+static void print_causes(const struct mxv_split *split)
+{
+    bool any = false;
+    for (unsigned i = 0; i < MXV_ROUTE_COUNT; i++)
+        any = any || split->by_route[i].elements;
+    if (!any)
+        return;
+    printf("  error of the outputs by cause: rms over the tiles of a route (largest), and the tile "
+           "with most of it\n");
+    for (unsigned k = 0; k < MXV_CAUSE_COUNT; k++) {
+        const struct mxv_split_place *w = &split->worst[k];
+        printf("    %-14s", mxv_cause_name(k));
+        for (unsigned i = 0; i < MXV_ROUTE_COUNT; i++)
+            if (split->by_route[i].elements)
+                printf("  %s %.3g (%.3g)", mxv_choice_name(MXV_CHOICE_ROUTE, i),
+                       mxv_split_rms(&split->by_route[i], (enum mxv_cause)k),
+                       split->by_route[i].largest[k]);
+        if (w->rms > 0)
+            printf("  %.3g at sequence %zu head %zu tile (%zu, %zu)", w->rms, w->sequence, w->head,
+                   w->tile_q, w->tile_k);
+        printf("\n");
+    }
+}
+
 void run_print_bound(const struct mxv_verify_result *r)
 {
     const struct mxv_bound_report *b = &r->bound;
@@ -79,6 +122,17 @@ void run_print_bound(const struct mxv_verify_result *r)
                " undecided);\n         largest error %.3g, bound there %.3g, model bound %.3g\n",
                mxv_verdict_name(r->bound_verdict), b->elements, b->within, b->wrong, b->undecided,
                b->model_wrong, b->model_undecided, b->error_max, b->bound_at_max, b->model_at_max);
+    const struct mxv_bound_lse_report *l = &b->lse;
+    if (l->elements)
+        printf("         LSE: of %" PRIu64 " words %" PRIu64 " within, %" PRIu64 " wrong, %" PRIu64
+               " undecided (model: %" PRIu64 " wrong, %" PRIu64 " undecided);\n"
+               "         largest error %.3g, bound there %.3g, model bound %.3g\n",
+               l->elements, l->within, l->wrong, l->undecided, l->model_wrong, l->model_undecided,
+               l->error_max, l->bound_at_max, l->model_at_max);
+    if (b->words)
+        printf("         %" PRIu64 " of the elements are NaN, infinite or of rows without a key: "
+               "judged word by word\n",
+               b->words);
     if (b->unbounded)
         printf("         %" PRIu64 " more without a finite bound: bits only\n", b->unbounded);
     if (!b->available)
@@ -86,20 +140,33 @@ void run_print_bound(const struct mxv_verify_result *r)
     print_gate(r);
 }
 
+static void print_terms(const struct mxv_bound_worst *w, bool lse)
+{
+    printf("    %-14s %12s %12s\n", "term", "contract", "model");
+    for (unsigned t = 0; t < MXV_BOUND_TERM_COUNT; t++)
+        if (lse || t != MXV_BOUND_LOGARITHM)
+            printf("    %-14s %12.3g %12.3g  %s\n", mxv_bound_term_name(t), w->contract.term[t],
+                   w->model.term[t], mxv_bound_term_text(t));
+}
+
 void run_explain(const struct mxv_verify_result *r)
 {
-    const struct mxv_bound_worst *w = &r->bound.worst;
+    const struct mxv_bound_worst *w = &r->bound.worst, *l = &r->bound.lse.worst;
     if (!r->bound.available)
         return;
     print_split(r);
+    print_causes(&r->causes);
     printf("  nearest to its bound: sequence %zu head %zu (%zu, %zu): %.9g against %.9g +- %.2g\n"
            "    error %.3g, bound %.3g by contract, %.3g by model\n"
-           "    known by contract: scores %.3g, weights and row sum %.3g; open: %.3g\n"
-           "    %-14s %12s %12s\n",
+           "    known by contract: scores %.3g, weights and row sum %.3g; open: %.3g\n",
            w->sequence, w->head, w->row, w->channel, w->value, w->truth, w->radius, w->error,
-           w->bound, w->model_bound, w->known[0], w->known[1], w->known[2], "term", "contract",
-           "model");
-    for (unsigned t = 0; t < MXV_BOUND_TERM_COUNT; t++)
-        printf("    %-14s %12.3g %12.3g  %s\n", mxv_bound_term_name(t), w->contract.term[t],
-               w->model.term[t], mxv_bound_term_text(t));
+           w->bound, w->model_bound, w->known[0], w->known[1], w->known[2]);
+    print_terms(w, false);
+    if (!r->bound.lse.elements)
+        return;
+    printf("  LSE nearest to its model bound: sequence %zu head %zu row %zu: %.9g against %.9g +- "
+           "%.2g\n    error %.3g, bound %.3g by contract, %.3g by model\n",
+           l->sequence, l->head, l->row, l->value, l->truth, l->radius, l->error, l->bound,
+           l->model_bound);
+    print_terms(l, true);
 }

@@ -58,6 +58,8 @@ const struct argp_option run_options[] = {
      4},
     {"timeout", RUN_OPT_TIMEOUT, "SECONDS", 0,
      "time limit of a case in a worker; default 600, 0: none", 4},
+    {"wide-p", RUN_OPT_WIDE_P, NULL, 0,
+     "the implementation may keep P wider than the case declares (without the emulation's bits)", 4},
     {"no-retry", RUN_OPT_NO_RETRY, NULL, 0, "do not run a failed case of a worker once more", 4},
     {"explain", RUN_OPT_EXPLAIN, NULL, 0,
      "print every case with its bound, gate power and the terms of its worst element", 5},
@@ -215,6 +217,9 @@ int run_parse_option(int key, char *arg, struct argp_state *state)
         break;
     case RUN_OPT_OUT:
         c->out = arg;
+        break;
+    case RUN_OPT_WIDE_P:
+        c->verify.wide_weights = true;
         break;
     case RUN_OPT_NO_RETRY:
         c->no_retry = true;

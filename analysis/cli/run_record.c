@@ -47,11 +47,11 @@ void run_outcome_of(const struct run_slot *s, struct run_outcome *out)
         out->numbers[RUN_LEFT_ASKED + i] = (double)r->truth_left[i];
 }
 
-enum { TEXTS_MAX = 7, EVENTS_SIZE = 2048 };
+enum { TEXTS_MAX = 8, EVENTS_SIZE = 2048, TILES_SIZE = 1200 };
 
-// passed: mutants that the bound let through. events: empty where none were counted.
+// passed: mutants that the bound let through. events, tiles: empty where there are none.
 static size_t collect_texts(const struct run_slot *s, const char *hash, const char *passed,
-                            const char *events, struct mxv_log_text *texts)
+                            const char *events, const char *tiles, struct mxv_log_text *texts)
 {
     size_t n = 0;
     texts[n++] = (struct mxv_log_text){"output_hash", hash};
@@ -61,6 +61,8 @@ static size_t collect_texts(const struct run_slot *s, const char *hash, const ch
         texts[n++] = (struct mxv_log_text){"diagnosis", s->result.diagnosis};
     if (passed[0])
         texts[n++] = (struct mxv_log_text){"gate.passed", passed};
+    if (tiles[0])
+        texts[n++] = (struct mxv_log_text){"split.worst", tiles};
     if (s->entry) {
         texts[n++] = (struct mxv_log_text){"found", mxv_verdict_name(s->found)};
         texts[n++] = (struct mxv_log_text){"url", s->entry->url};
@@ -75,7 +77,7 @@ static size_t collect_numbers(const struct run_outcome *o, struct mxv_log_number
     size_t n = 0;
     numbers[n++] = (struct mxv_log_number){"index", (double)o->index};
     for (unsigned i = 0; i < RUN_NUMBER_COUNT; i++)
-        if (i < RUN_TILES_F16 || o->numbers[i] != 0)
+        if (o->numbers[i] != 0 || (i < RUN_TILES_F16 && strncmp(number_names[i], "split.", 6) != 0))
             numbers[n++] = (struct mxv_log_number){number_names[i], o->numbers[i]};
     return n;
 }
@@ -100,6 +102,8 @@ int run_write_record(struct run *run, const struct run_slot *s, const char *id, 
     char events[EVENTS_SIZE] = "";
     if (run->config->verify.events)
         mxv_events_write(&r->events, events, sizeof events);
+    char tiles[TILES_SIZE];
+    run_worst_tiles(&r->causes, tiles, sizeof tiles);
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)r->output_hash);
     const struct mxv_log_metrics metrics[] = {{"out.inputs", &r->against_inputs},
                                               {"out.operands", &r->against_operands}};
@@ -117,7 +121,7 @@ int run_write_record(struct run *run, const struct run_slot *s, const char *id, 
         .metrics = metrics,
         .numbers_count = collect_numbers(&outcome, numbers),
         .numbers = numbers,
-        .texts_count = collect_texts(s, hash, passed, events, texts),
+        .texts_count = collect_texts(s, hash, passed, events, tiles, texts),
         .texts = texts,
         .maps_count = r->map_count,
         .maps = maps,

@@ -70,6 +70,7 @@ int cli_repro(int argc, char **argv)
         {"truth-scores", RUN_OPT_TRUTH_SCORES, "N", 0, "as in run", 1},
         {"no-truth", RUN_OPT_NO_TRUTH, NULL, 0, "as in run", 1},
         {"timeout", RUN_OPT_TIMEOUT, "SECONDS", 0, "as in run: in a worker process", 1},
+        {"wide-p", RUN_OPT_WIDE_P, NULL, 0, "as in run", 1},
         {"no-retry", RUN_OPT_NO_RETRY, NULL, 0, "as in run", 1},
         {"explain", RUN_OPT_EXPLAIN, NULL, 0, "as in run", 1},
         {0},

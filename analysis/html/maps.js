@@ -84,11 +84,12 @@ function legendOf(scale, palette, unit) {
     sample(EXACT, 'exactly 0'), sample(BROKEN, 'NaN or Inf'), sample(NO_DATA, 'not computed'));
 }
 
-// The board of one grid with its window of values. Returns an element.
-function makeBoard(map, grid, palette) {
+// The board of one grid with its window of values. pick(row, column): called for the cell that is
+// pointed at, or null. Returns an element.
+function makeBoard(map, grid, palette, pick) {
   const { rows, cols, down, across } = grid;
   const values = decodeCells(grid.cells), scale = makeScale(values, palette);
-  const side = map.kind.endsWith('score') ? 8 : 16;
+  const side = map.tiles ? 8 : 16;
   const pixels = Math.max(1, Math.min(64, Math.floor(480 / Math.max(rows, cols))));
   const canvas = make('canvas', { width: cols, height: rows, tabindex: 0, role: 'img' });
   const frame = make('div', { class: 'frame' });
@@ -118,7 +119,9 @@ function makeBoard(map, grid, palette) {
       const row = make('tr', {}, make('th', { scope: 'row' }, span(down, top + r, 1)));
       for (let c = 0; c < width; c++) {
         const value = values[(top + r) * cols + left + c], colour = scale.colour(value);
-        row.append(make('td', { title: String(value),
+        const choose = () => pick(top + r, left + c);
+        row.append(make('td', { title: String(value), ...(pick ? { tabindex: 0, onclick: choose,
+          onkeydown: (event) => { if (event.key === 'Enter') choose(); } } : {}),
           style: `background:${colour};color:${inkOn(colour)}` }, cellText(value)));
       }
       body.append(row);
@@ -136,7 +139,11 @@ function makeBoard(map, grid, palette) {
     label.textContent = place();
     holder.replaceChildren(tableOf());
   };
-  const worst = () => show(Math.floor(scale.worstAt / cols), scale.worstAt % cols);
+  const point = (row, col) => {
+    show(row, col);
+    if (pick) pick(Math.min(Math.max(row, 0), rows - 1), Math.min(Math.max(col, 0), cols - 1));
+  };
+  const worst = () => point(Math.floor(scale.worstAt / cols), scale.worstAt % cols);
   const steps = { ArrowUp: [-side, 0], ArrowDown: [side, 0], ArrowLeft: [0, -side],
     ArrowRight: [0, side] };
   canvas.addEventListener('keydown', (event) => {
@@ -146,7 +153,7 @@ function makeBoard(map, grid, palette) {
   });
   canvas.addEventListener('click', (event) => {
     const box = canvas.getBoundingClientRect();
-    show(Math.floor((event.clientY - box.top) / box.height * rows),
+    point(Math.floor((event.clientY - box.top) / box.height * rows),
       Math.floor((event.clientX - box.left) / box.width * cols));
   });
   const move = (name, text, key) => make('button', { type: 'button', 'aria-label': name,
@@ -157,6 +164,39 @@ function makeBoard(map, grid, palette) {
       move('window up', '↑', 'ArrowUp'), move('window down', '↓', 'ArrowDown'),
       move('window left', '←', 'ArrowLeft'), move('window right', '→', 'ArrowRight'),
       make('span', {}, 'or point at the map')), label, holder);
+}
+
+// Maps of the causes of error as one figure: a cause is chosen, and the tile that is pointed at is
+// listed with all causes.
+function makeCauses(maps, palette) {
+  const figure = make('figure', { class: 'map causes' }, make('figcaption', {}, maps[0].title));
+  const shown = maps.filter((map) => map.grid);
+  for (const map of maps) if (map.note) figure.append(make('p', {}, `${map.path}: ${map.note}`));
+  if (!shown.length) return figure;
+  const values = shown.map((map) => decodeCells(map.grid.cells));
+  const chips = make('div', { class: 'moves', role: 'group', 'aria-label': 'Cause of error' });
+  const holder = make('div', { class: 'tiles' });
+  const tile = make('div', { class: 'tile', 'aria-live': 'polite' });
+  const list = (row, col) => {
+    const { cols, down, across } = shown[0].grid;
+    const at = `${down.label}s ${span(down, row, 1)}, ${across.label}s ${span(across, col, 1)}`;
+    tile.replaceChildren(make('table', { class: 'values' }, make('caption', {}, `Tile at ${at}`),
+      make('tbody', {}, ...shown.map((map, i) => {
+        const value = values[i][row * cols + col];
+        return make('tr', {}, make('th', { scope: 'row' }, map.cause),
+          make('td', { title: String(value) }, cellText(value)));
+      }))));
+  };
+  const choose = (index) => {
+    [...chips.children].forEach((chip, i) => chip.setAttribute('aria-pressed', i === index));
+    const map = shown[index];
+    holder.replaceChildren(makeBoard(map, map.grid, palette, map.window ? null : list));
+  };
+  chips.append(...shown.map((map, i) => make('button', { type: 'button',
+    onclick: () => choose(i) }, map.cause)));
+  figure.append(chips, make('div', { class: 'views' }, holder, tile));
+  choose(0);
+  return figure;
 }
 
 // All of one map as a figure.

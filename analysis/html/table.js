@@ -124,7 +124,9 @@
     const [early, late] = valueTables(c);
     cell.append(early);
     if (c.maps.length) cell.append(make('h3', {}, 'maps'));
-    for (const map of c.maps) cell.append(makeMap(map, data.palette));
+    const causes = c.maps.filter((map) => map.cause);
+    for (const map of c.maps) if (!map.cause) cell.append(makeMap(map, data.palette));
+    if (causes.length) cell.append(makeCauses(causes, data.palette));
     cell.append(late);
     return make('tr', { class: 'detail', id: `detail-${c.index}` }, cell);
   }

@@ -7,8 +7,8 @@
 
 Computes causal attention of FP16 tensors in binary32, once rightly and once with a row sum that
 misses the last key, writes both with numpy.save, and asks mxverify for a verdict. With ml_dtypes
-installed, Q and K go through FP8 E4M3 as well: NumPy files do not keep that type, so it is named
-by --dtype. Exit status 0 when all verdicts are as they should be.
+installed, Q and K go through its FP8, FP6, FP4 and E8M0 types as well: NumPy files do not keep
+them, so each is named by --dtype. Exit status 0 when all verdicts are as they should be.
 """
 import os
 import subprocess
@@ -23,6 +23,10 @@ except ImportError:
     ml_dtypes = None
 
 HEADS, KV_HEADS, TOKENS, CHANNELS = 2, 1, 48, 64
+# ml_dtypes name: name in mxverify
+NARROW = dict(bfloat16="bf16", float8_e4m3fn="e4m3", float8_e5m2="e5m2", float8_e4m3="e4m3ieee",
+              float8_e4m3fnuz="e4m3fnuz", float8_e5m2fnuz="e5m2fnuz", float8_e8m0fnu="e8m0",
+              float6_e2m3fn="e2m3", float6_e3m2fn="e3m2", float4_e2m1fn="e2m1")
 
 
 def attention(q, k, v, forget_last=False):
@@ -55,11 +59,15 @@ def main():
                for h in (HEADS, KV_HEADS, KV_HEADS))
     cases = [("right", dict(q=q, k=k, v=v), attention(q, k, v), (), 0),
              ("wrong row sum", dict(q=q, k=k, v=v), attention(q, k, v, True), (), 1)]
-    if ml_dtypes:
-        q8, k8 = (x.astype(ml_dtypes.float8_e4m3fn) for x in (q, k))
-        cases.append(("FP8 operands", dict(q=q8, k=k8, v=v),
-                      attention(q8.astype(np.float16), k8.astype(np.float16), v),
-                      ("--dtype", "q=e4m3", "--dtype", "k=e4m3"), 0))
+    for name, format_name in NARROW.items():
+        kind = getattr(ml_dtypes, name, None) if ml_dtypes else None
+        if not kind:
+            continue
+        # E8M0 has no sign
+        narrow = [(abs(x) if format_name == "e8m0" else x).astype(kind) for x in (q, k)]
+        wide = [x.astype(np.float32) for x in narrow]
+        cases.append((name, dict(q=narrow[0], k=narrow[1], v=v), attention(*wide, v),
+                      ("--dtype", "q=" + format_name, "--dtype", "k=" + format_name), 0))
     failures = 0
     for name, tensors, out, options, expected in cases:
         with tempfile.TemporaryDirectory() as folder:

@@ -93,7 +93,7 @@
   }
 
   function checkWindow(board, map, label) {
-    const cells = cellsOf(map.grid), side = map.kind.endsWith('score') ? 8 : 16;
+    const cells = cellsOf(map.grid), side = map.tiles ? 8 : 16;
     const table = board.querySelector('table.cells');
     const shown = [...table.tBodies[0].rows].map((row) => [...row.cells].slice(1)
       .map((cell) => cell.title));
@@ -119,7 +119,7 @@
     const canvas = board.querySelector('canvas'), cells = cellsOf(map.grid);
     const worst = cells.reduce((best, value, i) =>
       (value > cells[best] || !(cells[best] >= 0) ? i : best), 0);
-    const first = checkWindow(board, map, `${map.kind} worst`), side = map.kind.endsWith('score') ? 8 : 16;
+    const first = checkWindow(board, map, `${map.kind} worst`), side = map.tiles ? 8 : 16;
     if (cells[worst] >= 0)
       same(`${map.kind}: the worst cell is in sight`, first.top + 1000 * first.start,
         Math.floor(Math.floor(worst / map.grid.cols) / side) * side +
@@ -138,16 +138,42 @@
       Math.max(0, corner.top - side));
   }
 
+  // Every cause in turn, and the tile that is pointed at with all of them.
+  async function checkCauses(figure, maps) {
+    const chips = [...figure.querySelectorAll('[role=group] button')];
+    same('causes: buttons', chips.map((b) => b.textContent).join(), maps.map((m) => m.cause).join());
+    const cells = maps.map((map) => cellsOf(map.grid)), cols = maps[0].grid.cols;
+    const listed = () => [...figure.querySelectorAll('.tile tbody td')].map((td) => td.title);
+    const at = (row, col) => cells.map((values) => String(Number(values[row * cols + col])));
+    for (const [i, map] of maps.entries()) {
+      chips[i].click();
+      same(`${map.cause}: pressed`, chips[i].getAttribute('aria-pressed'), 'true');
+      const board = figure.querySelector('.tiles');
+      const { top, start } = checkWindow(board, map, `cause ${map.cause}`);
+      const body = board.querySelector('table.cells').tBodies[0];
+      const last = body.rows[body.rows.length - 1], cell = last.cells[last.cells.length - 1];
+      cell.click();
+      same(`${map.cause}: all causes of the tile`, listed().join(),
+        at(top + body.rows.length - 1, start + last.cells.length - 2).join());
+      body.rows[0].cells[1].dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' }));
+      same(`${map.cause}: by the keyboard`, listed().join(), at(top, start).join());
+    }
+  }
+
   async function checkCase(c) {
     rowOf(c).querySelector('.open').click();
     await pause();
     const detail = document.querySelector('tr.detail');
     same('open', rowOf(c).querySelector('.open').getAttribute('aria-expanded'), 'true');
     same('repro command', detail.querySelector('pre').textContent, c.repro);
-    const figures = [...detail.querySelectorAll('figure.map')];
-    same('figures', figures.length, c.maps.length);
+    const figures = [...detail.querySelectorAll('figure.map:not(.causes)')];
+    const causes = c.maps.filter((map) => map.cause), maps = c.maps.filter((map) => !map.cause);
+    same('figures', figures.length, maps.length);
+    const together = detail.querySelectorAll('figure.causes');
+    same('figures of causes', together.length, causes.length ? 1 : 0);
+    if (causes.length) await checkCauses(together[0], causes);
     for (let i = 0; i < 40 && figures.some((f) => !f.querySelector('img').complete); i++) await pause();
-    for (const [i, map] of c.maps.entries()) await checkMap(figures[i], map);
+    for (const [i, map] of maps.entries()) await checkMap(figures[i], map);
     checkWidth('an open case');
     for (const selector of ['.values th', '.place', '.legend', 'pre']) checkContrast(selector);
     rowOf(c).querySelector('.open').click();

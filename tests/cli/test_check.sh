@@ -6,21 +6,12 @@
 # formats and layouts; statuses, refusals.
 set -u
 program=$1
+source=$2
 command -v python3 > /dev/null || {
     echo "skipped: no python3"
     exit 77
 }
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failures=0
-checks=0
-check() {
-    checks=$((checks + 1))
-    if [ "$2" != "$3" ]; then
-        failures=$((failures + 1))
-        printf 'FAILED %s\n  expected %s\n  got      %s\n' "$1" "$2" "$3"
-    fi
-}
+. "$source/tests/cli/check.sh"
 has() { # NAME TEXT
     check "$1" found "$(cat "$work/out" "$work/err" | grep -q -- "$2" && echo found)"
 }
@@ -124,5 +115,4 @@ refuse "an unknown option" 'nonsense' $qkv --out o.npy --set nonsense=1
 refuse "an unknown kernel" 'no such kernel' $qkv --out o.npy --kernel nonsense
 refuse "FP8 output" 'an output is' $qkv --out q.e4m3.npy --dtype out=e4m3
 
-echo "$checks checks, $failures failures"
-[ "$failures" -eq 0 ]
+finish

@@ -6,17 +6,7 @@
 set -u
 program=$1
 source=$2
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failures=0
-checks=0
-check() {
-    checks=$((checks + 1))
-    if [ "$2" != "$3" ]; then
-        failures=$((failures + 1))
-        printf 'FAILED %s\n  expected %s\n  got      %s\n' "$1" "$2" "$3"
-    fi
-}
+. "$source/tests/cli/check.sh"
 cd "$source" || exit 1
 
 cat > "$work/list" << 'END'
@@ -111,5 +101,4 @@ run
 check "no such file: status" 3 $?
 check "no such file: message" 1 "$(grep -c 'ledger.json: No such file' "$work/err")"
 
-printf '%d checks, %d failed\n' "$checks" "$failures"
-[ "$failures" -eq 0 ]
+finish

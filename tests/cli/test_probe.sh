@@ -7,17 +7,7 @@
 set -u
 program=$1
 source=$2
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failures=0
-checks=0
-check() {
-    checks=$((checks + 1))
-    if [ "$2" != "$3" ]; then
-        failures=$((failures + 1))
-        printf 'FAILED %s\n  expected %s\n  got      %s\n' "$1" "$2" "$3"
-    fi
-}
+. "$source/tests/cli/check.sh"
 has() { # NAME TEXT
     check "$1" found "$(grep -q -- "$2" "$work/out" && echo found)"
 }
@@ -128,5 +118,4 @@ refuse "short blocks" 'words, not scale and 32 codes' --quantizer 'sed s/.*/00/'
 refuse "no attention" 'not 40000000' --attention 'cat > /dev/null; echo 0; echo 0'
 refuse "scale without block" 'block 16 or 32' --pipe cat --a e2m1 --scale e8m0
 
-echo "$checks checks, $failures failures"
-[ "$failures" -eq 0 ]
+finish

@@ -7,17 +7,7 @@
 set -u
 program=$1
 source=$2
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failures=0
-checks=0
-check() {
-    checks=$((checks + 1))
-    if [ "$2" != "$3" ]; then
-        failures=$((failures + 1))
-        printf 'FAILED %s\n  expected %s\n  got      %s\n' "$1" "$2" "$3"
-    fi
-}
+. "$source/tests/cli/check.sh"
 has() { # NAME FILE TEXT
     check "$1" found "$(grep -qF -- "$3" "$2" && echo found)"
 }
@@ -139,5 +129,4 @@ sh -c 'cd "$1" && ulimit -f 4 && "$0" report bad/run.jsonl -q --html kept.html; 
 check "killed" killed "$([ $? -gt 2 ] && echo killed)"
 check "killed: the page is the old one" 0 "$(cmp -s "$work/good.html" "$work/kept.html"; echo $?)"
 
-printf '%d checks, %d failed\n' "$checks" "$failures"
-[ "$failures" -eq 0 ]
+finish

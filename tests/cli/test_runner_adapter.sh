@@ -8,17 +8,7 @@ set -u
 program=$1
 source=$2
 compiler=${CC:-cc}
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failures=0
-checks=0
-check() {
-    checks=$((checks + 1))
-    if [ "$2" != "$3" ]; then
-        failures=$((failures + 1))
-        printf 'FAILED %s\n  expected %s\n  got      %s\n' "$1" "$2" "$3"
-    fi
-}
+. "$source/tests/cli/check.sh"
 cd "$source" || exit 1
 command -v "$compiler" > /dev/null || { echo "skipped: no C compiler"; exit 77; }
 
@@ -119,5 +109,4 @@ refuse "missing" "missing.so" missing
 ADAPTER_REFUSES="no GPU" refuse "no device" "test cannot work here: no GPU" test
 ADAPTER_REFUSES=crash refuse "dies while it starts" "died while it started: killed by signal 11" test
 
-printf '%d checks, %d failed\n' "$checks" "$failures"
-[ "$failures" -eq 0 ]
+finish

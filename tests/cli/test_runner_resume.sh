@@ -8,17 +8,7 @@ set -u
 program=$1
 source=$2
 kills=${MXV_KILLS:-5}
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failures=0
-checks=0
-check() {
-    checks=$((checks + 1))
-    if [ "$2" != "$3" ]; then
-        failures=$((failures + 1))
-        printf 'FAILED %s\n  expected %s\n  got      %s\n' "$1" "$2" "$3"
-    fi
-}
+. "$source/tests/cli/check.sh"
 cd "$source" || exit 1
 
 # small cases, three of which fail (a fault), one that is not offered
@@ -143,5 +133,4 @@ refuse "other implementation" "implementation" --kernel all --cases "$work/list"
 refuse "fewer cases" "not part of this run" --kernel all --cases "$work/list" --count 5
 refuse "without a log" "no-log" --kernel all --cases "$work/list" --no-log
 
-printf '%d checks, %d failed\n' "$checks" "$failures"
-[ "$failures" -eq 0 ]
+finish

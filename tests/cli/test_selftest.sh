@@ -6,17 +6,7 @@
 set -u
 program=$1
 source=$2
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failures=0
-checks=0
-check() {
-    checks=$((checks + 1))
-    if [ "$2" != "$3" ]; then
-        failures=$((failures + 1))
-        printf 'FAILED %s\n  expected %s\n  got      %s\n' "$1" "$2" "$3"
-    fi
-}
+. "$source/tests/cli/check.sh"
 
 "$program" selftest --markdown > "$work/table"
 sed -n '/^| fault |/,$p' "$source/docs/faults.md" > "$work/doc"
@@ -39,5 +29,4 @@ for bad in "" "--faults --kernel flesh" "--faults --fault D0" "--healthy 0" "--h
     check "refused: selftest $bad" 3 $?
     check "one line: selftest $bad" 1 "$(wc -l < "$work/err" | tr -d ' ')"
 done
-printf '%d checks, %d failures\n' "$checks" "$failures"
-[ "$failures" = 0 ]
+finish

@@ -131,7 +131,7 @@ static uint32_t accumulator(const struct mxv_mma_model *m, enum generator g)
 static uint8_t scale(const struct mxv_mma_model *m, enum generator g)
 {
     bool e8m0 = m->scale == MXV_E8M0;
-    if (g == ANY_BITS)
+    if (g == ANY_BITS || (g == MOSTLY_ZERO && draw() % 4 == 0))
         return (uint8_t)(below(100) ? draw() & (e8m0 ? 0xfe : 0x77) : draw());
     if (g == SPECIALS && below(40) == 0)
         return (uint8_t)(e8m0 ? 0xff : 0x7f);

@@ -160,18 +160,52 @@ static enum mxv_verdict verdict_of(const char *line,
     return verdict;
 }
 
-// FP8 weights over many random values: by its model bound alone a kernel could be 5 % off, and a
-// verdict that rests on it says so.
+// Scores of 10^6: by its model bound alone a kernel could be 5 % off, and a verdict that rests on
+// it says so. FP8 weights over many random values are no such case: their roundings are known.
 static void test_a_gate_that_sees_too_little_is_weak(void **unused)
 {
     (void)unused;
-    static const char wide[] = "dma arch=sm_90 v=e4m3 mask=full lq=16 lk=256 d=32 gen=gaussian";
-    static const char narrow[] = "flash lq=16 lk=64 d=32 gen=gaussian";
+    static const char wide[] = "flash lq=16 lk=64 d=32 mask=full tau=11 gen=huge_logits gain=64";
+    static const char *const narrow[] = {
+        "flash lq=16 lk=64 d=32 gen=gaussian",
+        "dma arch=sm_90 v=e4m3 mask=full lq=16 lk=256 d=32 gen=gaussian",
+        "flash lq=33 lk=65 in=bf16 v=bf16 out=bf16 gen=nonfinite seed=a",
+    };
     char reason[512];
-    assert_int_equal(verdict_of(narrow, run_engine, reason, sizeof reason), MXV_VERDICT_PASS);
-    assert_int_equal(verdict_of(narrow, run_gain, reason, sizeof reason), MXV_VERDICT_FAIL);
+    for (size_t i = 0; i < sizeof narrow / sizeof narrow[0]; i++) {
+        assert_int_equal(verdict_of(narrow[i], run_engine, reason, sizeof reason),
+                         MXV_VERDICT_PASS);
+        assert_int_equal(verdict_of(narrow[i], run_gain, reason, sizeof reason), MXV_VERDICT_FAIL);
+    }
     assert_int_equal(verdict_of(wide, run_engine, reason, sizeof reason), MXV_VERDICT_WEAK);
     assert_non_null(strstr(reason, "x1.05"));
+}
+
+// An output of nothing but NaN is judged: only the words that another number could stand for.
+static void test_nan_outputs_have_a_gate(void **unused)
+{
+    (void)unused;
+    const struct mxv_verify_options options = {.impl = MXV_IMPL_PLAIN, .truth = true};
+    uint64_t zero = UINT64_C(1) << MXV_MUTANT_ZERO;
+    uint64_t others = mxv_mutants_mandatory() & ~zero;
+    size_t found = 0;
+    for (unsigned seed = 0; seed < 40; seed++) {
+        struct mxv_verify_result r = {0};
+        struct mxv_case c;
+        char message[512] = "", line[128];
+        snprintf(line, sizeof line, "flash lq=2 lk=2 d=32 mask=full gen=nonfinite seed=%x", seed);
+        if (mxv_case_parse(line, &c, message, sizeof message) != MXV_OK ||
+            mxv_verify_case(&c, &options, &r, message, sizeof message) != MXV_OK)
+            fail_msg("%s: %s", line, message);
+        assert_int_equal(r.verdict, MXV_VERDICT_PASS);
+        if (r.bound.words == 64 && (r.gate.applicable & others) == 0) {
+            found++;
+            assert_int_equal(r.bound.elements, 64);
+            assert_true((r.gate.bound & zero) && (r.gate.model & zero) && (r.gate.bits & zero));
+        }
+        mxv_verify_free(&r);
+    }
+    assert_true(found > 0);
 }
 
 int main(void)
@@ -180,6 +214,7 @@ int main(void)
         cmocka_unit_test(test_mandatory_mutants_never_pass),
         cmocka_unit_test(test_every_mutant_lives_and_dies),
         cmocka_unit_test(test_a_gate_that_sees_too_little_is_weak),
+        cmocka_unit_test(test_nan_outputs_have_a_gate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

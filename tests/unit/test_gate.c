@@ -19,7 +19,7 @@ enum { ROWS = 2, D = 4, ALL = ROWS * D };
 struct output {
     uint32_t words[ALL];
     bool judged[ROWS];
-    double centre[ALL], noise[ALL], rest[ALL], truth[ALL], radius[ALL], model[ALL];
+    double centre[ALL], noise[ALL], rest[ALL], model_centre[ALL], model_noise[ALL], model[ALL];
     struct mxv_gate_output view;
 };
 
@@ -29,14 +29,15 @@ static struct output *fresh(struct output *o)
     memset(o, 0, sizeof *o);
     for (size_t i = 0; i < ALL; i++) {
         o->words[i] = mxv_gate_word(MXV_F16, 1);
-        o->centre[i] = o->truth[i] = 1;
-        o->noise[i] = o->radius[i] = 0x1p-10;
+        o->centre[i] = o->model_centre[i] = 1;
+        o->noise[i] = o->model_noise[i] = 0x1p-10;
         o->rest[i] = 0x1p-6;
         o->model[i] = 0x1p-3;
     }
     o->judged[0] = true;
-    o->view = (struct mxv_gate_output){MXV_F16,  ROWS,    D,        o->words,  o->judged, o->centre,
-                                       o->noise, o->rest, o->truth, o->radius, o->model};
+    o->view = (struct mxv_gate_output){MXV_F16,         ROWS,           D,        o->words,
+                                       o->judged,       o->centre,      o->noise, o->rest,
+                                       o->model_centre, o->model_noise, o->model};
     return o;
 }
 

@@ -66,9 +66,24 @@ static unsigned by_tile(const void *ctx, size_t row, size_t key)
     return (unsigned)((row / in->tile + key / in->tile) % in->p.routes);
 }
 
-enum family { E4M3, F16, BF16, F32, SCALED, HUGE, TIES, SINK, SPREAD_V, CONSTANT, RATIONAL, KINDS };
-static const char *const names[KINDS] = {"e4m3", "f16",  "bf16",     "f32",      "scaled",  "huge",
-                                         "ties", "sink", "spread v", "constant", "rational"};
+enum family {
+    E4M3,
+    F16,
+    BF16,
+    F32,
+    SCALED,
+    HUGE,
+    DEEP,
+    TIES,
+    SINK,
+    SPREAD_V,
+    CONSTANT,
+    RATIONAL,
+    KINDS
+};
+static const char *const names[KINDS] = {"e4m3",   "f16",      "bf16",     "f32",
+                                         "scaled", "huge",     "deep",     "ties",
+                                         "sink",   "spread v", "constant", "rational"};
 
 static double operand(enum family f, int line)
 {
@@ -89,6 +104,20 @@ static double operand(enum family f, int line)
         return between(-2, 2);
     default:
         return value(8, -8, 2);
+    }
+}
+
+/* Scores of 2^38 that differ in the last of d products, by about 1: all is in the low parts. */
+static void deepen(struct instance *in)
+{
+    const struct mxv_truth_problem *p = &in->p;
+    for (unsigned r = 0; r < p->routes; r++) {
+        for (size_t i = 0; i < p->lq * p->d; i++)
+            in->q[r][i] = (i + 1) % p->d ? value(24, 14, 16) : value(11, -3, 0);
+        for (size_t i = 0; i < p->lk * p->d; i++) {
+            const double common = i < p->d ? value(24, 17, 18) : in->k[r][i % p->d];
+            in->k[r][i] = (i + 1) % p->d ? common : value(11, -6, 2);
+        }
     }
 }
 
@@ -134,6 +163,8 @@ static void build(struct instance *in, enum family f)
         for (size_t i = 0; f == SINK && i < p->lk * p->d; i++)
             in->k[r][i] *= i / p->d == 1 ? 64 : 1;
     }
+    if (f == DEEP)
+        deepen(in);
     for (size_t i = 0; i < p->lk * p->dv; i++)
         in->v[i] = value_operand(f, i, p->dv);
 }

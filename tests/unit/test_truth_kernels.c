@@ -149,6 +149,8 @@ static void test_join(void **unused)
                 x[i][c] = (double)((int64_t)draw() >> (11 + draw() % 50));
             if (n % 4 == 0)
                 x[2][c] = -x[1][c] * 0x1p22 + (double)(draw() % 3); /* cancels */
+            if (n % 4 == 1)
+                x[2][c] = 0x1p53 - (double)(draw() % 8); /* its sum with a rest takes 54 bits */
         }
         mxv_truth_kernels()->join(x[0], x[1], x[2], f, unit, high, low);
         for (size_t c = 0; c < MXV_PANEL; c++) {
@@ -171,19 +173,24 @@ static void test_join(void **unused)
 /* Blocks of products: the compensated total is within 17.1 * 2^-53 of sum w |v|. */
 static void test_sums(void **unused)
 {
-    enum { KEYS = 64 * MXV_SUM_BLOCK, STRIDE = MXV_PANEL };
+    enum { KEYS = 256 * MXV_SUM_BLOCK, STRIDE = MXV_PANEL };
     static double w[MXV_STRIP * KEYS], v[KEYS * STRIDE];
     double worst = 0;
     mpfr_t sum, term, size;
     (void)unused;
     mpfr_inits2(2400, sum, term, size, (mpfr_ptr)0);
-    for (int n = 0; n < 20; n++) {
+    for (int n = 0; n < 12; n++) {
         double total[MXV_STRIP * STRIDE] = {0}, error[MXV_STRIP * STRIDE] = {0};
         for (size_t i = 0; i < MXV_STRIP * KEYS; i++)
             w[i] = n % 2 ? uniform() : exp2(-40 * uniform());
         for (size_t i = 0; i < KEYS * STRIDE; i++)
             v[i] =
                 (n % 3 ? uniform() - 0.5 : 1 + uniform()) * exp2(n % 5 == 4 ? -90 * uniform() : 0);
+        for (size_t i = 0; n == 0 && i < MXV_STRIP * KEYS;
+             i++) /* rounded one way, block by block */
+            w[i] = 1 + 0x1p-47 * 0.875;
+        for (size_t i = 0; n == 0 && i < KEYS * STRIDE; i++)
+            v[i] = 1;
         for (size_t j = 0; j < KEYS; j += MXV_SUM_BLOCK)
             mxv_truth_kernels()->add(w + j, KEYS, v + j * STRIDE, STRIDE, total, error);
         for (size_t i = 0; i < MXV_STRIP * STRIDE; i++) {

@@ -37,6 +37,7 @@ extern "C" {
     X(SUM, "sum", "accumulation of the row sum")                                                   \
     X(PRODUCT, "product", "accumulation of the PV product")                                        \
     X(DIVISION, "division", "reciprocal of the row sum and the products with it")                  \
+    X(LOGARITHM, "logarithm", "of the row sum, and what is added to it (LSE only)")                \
     X(OUTPUT, "output", "rounding to the output type")
 
 enum mxv_bound_term {
@@ -100,6 +101,7 @@ struct mxv_bound_row {
 // Weights and state of an emulation of the row.
 struct mxv_bound_state {
     const float *weights; // [keys] P as the matrix unit reads it
+    const float *scores;  // [keys] of the kernel, in its units; members and LSE need them
     const double *values; // [keys][d] V as the matrix unit reads it: v / v_scale
     double v_scale;       // of FP8 V, else 1
     const float *maxima;  // [key tiles] running maximum after the tile, a kernel's score
@@ -111,13 +113,41 @@ struct mxv_bound_state {
 void mxv_bound_softmax(const struct mxv_bound_row *row, const double *scores, double *weights,
                        double *out);
 
+// Relative errors of the weights of a row before they are rounded, weighted by the exact weights:
+// their sums are those of the row sum before its additions.
+struct mxv_bound_mass {
+    double score, exponential, rescale;
+    double sum;     // by the additions of the row sum
+    double largest; // of one weight
+    double kept;    // of one that may exceed 2^-120, by exponential and rescale; log2 units
+    double top;     // largest exact score
+    double slack;   // largest error of a score, log2 units
+};
+
 // Terms SCORE to SUM of every channel into terms[d] (the others are left alone). scores [keys],
 // weights [keys] and centre [d] as mxv_bound_softmax gave them; slack [keys] bounds the error of
-// the kernel's scores, NULL: they are the scores. Returns the largest relative error of a weight
-// before it is rounded; +Inf, and infinite terms, when memory is short.
-double mxv_bound_weights(const struct mxv_bound_contract *c, const struct mxv_bound_row *row,
-                         const double *scores, const double *slack, const double *weights,
-                         const double *centre, struct mxv_bound_terms *terms);
+// the kernel's scores, NULL: they are the scores. Infinite when memory is short.
+struct mxv_bound_mass mxv_bound_weights(const struct mxv_bound_contract *c,
+                                        const struct mxv_bound_row *row, const double *scores,
+                                        const double *slack, const double *weights,
+                                        const double *centre, struct mxv_bound_terms *terms);
+
+// Two implementations of one model: what the other's weights, factors and row sum can be when the
+// emulation's are known. Rounding is the same unless a weight lies near a rounding boundary.
+struct mxv_bound_members {
+    double *gap;            // [keys] |other's rounded P - ours|; owned
+    double *kept;           // [key tiles] our product of all later factors alpha; owned
+    double factor;          // relative difference of two such products
+    double score, exponent; // relative difference of row sums by scores; by exponentials
+    double sum;             // by the additions
+};
+// False: nothing more than the terms of mxv_bound_weights is known (a lazy rule that might decide
+// otherwise, weights that may overflow, row sums that differ by half, no memory); then *out holds
+// nothing. scores, slack as above.
+bool mxv_bound_members_of(const struct mxv_bound_contract *c, const struct mxv_bound_row *row,
+                          const double *scores, const double *slack,
+                          const struct mxv_bound_state *state, struct mxv_bound_members *out);
+void mxv_bound_members_free(struct mxv_bound_members *m);
 
 // What the PV product adds, per channel.
 struct mxv_bound_product {
@@ -126,11 +156,27 @@ struct mxv_bound_product {
     double size;     // sum P |v| / l
     double own, any; // error of accumulation: with these very weights, with those of the model
     double rescale;  // of the products O * alpha, with these weights (`any` has its own)
+    double gap;      // members: sum gap |v| / l
+    double member;   // members: error of another one's accumulation, rescales included
 };
-// similarity: relative error of a weight by mxv_bound_weights.
+// similarity: largest relative error of a weight by mxv_bound_weights. members: NULL for none.
 void mxv_bound_products(const struct mxv_bound_contract *c, const struct mxv_bound_row *row,
                         const struct mxv_bound_state *state, double similarity,
-                        struct mxv_bound_product *out);
+                        const struct mxv_bound_members *members, struct mxv_bound_product *out);
+
+// Terms of |another member's output - p->centre|, SCORE to PRODUCT.
+struct mxv_bound_terms mxv_bound_member_terms(const struct mxv_bound_members *m,
+                                              const struct mxv_bound_product *p);
+
+// Log-sum-exp of one row in units of the output (`base`).
+struct mxv_bound_lse {
+    double centre;                          // M + log2 l of the state, exact but for noise
+    double noise;                           // of centre and bounds
+    struct mxv_bound_terms contract, model; // of |lse - centre|, of |lse - exact|
+};
+void mxv_bound_lse_of(const struct mxv_bound_contract *c, const struct mxv_bound_row *row,
+                      const struct mxv_bound_mass *mass, const struct mxv_bound_state *state,
+                      enum mxv_lse base, struct mxv_bound_lse *out);
 
 // Fills DIVISION and OUTPUT for an element of magnitude up to `largest` before the division's
 // error.

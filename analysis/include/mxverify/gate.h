@@ -66,10 +66,11 @@ struct mxv_gate_output {
     enum mxv_element format;
     size_t rows, d;
     const uint32_t *words;
-    const bool *judged;           // [rows]
-    const double *centre, *noise; // contract: proved wrong iff |x - centre| - noise > rest
-    const double *rest;
-    const double *truth, *radius, *model; // model: iff |x - truth| - radius > model
+    const bool *judged; // [rows]
+    // Contract: proved wrong iff |x - centre| - noise > rest; so the model. A centre that is NaN or
+    // infinite is the word itself: another is wrong. Rest and model both infinite: not judged.
+    const double *centre, *noise, *rest;
+    const double *model_centre, *model_noise, *model;
 };
 
 // Judges `mutated` words [rows][d] as mutant m of the output.

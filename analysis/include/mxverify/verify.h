@@ -27,6 +27,7 @@
 #include <mxverify/gate.h>
 #include <mxverify/log.h>
 #include <mxverify/map.h>
+#include <mxverify/split.h>
 #include <mxverify/taps.h>
 #include <mxverify/truth.h>
 
@@ -60,10 +61,12 @@ struct mxv_verify_options {
     double psnr_peak;       // peak of PSNR; 0: 10, as published for DMA
     const char *map_folder; // maps are written here; NULL: none
     bool maps_on_pass;      // also for a case without difference
+    bool wide_weights;      // the implementation may keep P wider than its declared type: judged by
+                            // its distance from exact attention alone, not from the emulation
     bool events;            // count what the data make the arithmetic do (events.h)
 };
 
-enum { MXV_VERIFY_MAPS = 6, MXV_VERIFY_TEXT = 512 };
+enum { MXV_VERIFY_MAPS = 16, MXV_VERIFY_TEXT = 512 };
 
 // The element that comes nearest to its bound, or goes furthest beyond it.
 struct mxv_bound_worst {
@@ -75,12 +78,22 @@ struct mxv_bound_worst {
     struct mxv_bound_terms contract, model;
 };
 
+// The log-sum-exp of judged rows against its bounds; as below.
+struct mxv_bound_lse_report {
+    uint64_t elements, within, wrong, undecided;
+    uint64_t model_within, model_wrong, model_undecided;
+    double error_max, bound_at_max, model_at_max;
+    double ratio; // largest error / model bound
+    struct mxv_bound_worst worst;
+};
+
 // Output elements against the bounds of docs/bounds.md. Contract: for an implementation that claims
 // the kernel's contract; model: for one that claims its operands, units and tile order only.
 struct mxv_bound_report {
     bool available;          // false: nothing judged
     uint64_t unbounded;      // elements of judged rows without a finite contract bound: bits only
     uint64_t elements, rows; // judged
+    uint64_t words;          // of the elements: NaN, infinities, rows without a key; word by word
     uint64_t within, wrong, undecided; // by the contract bound
     uint64_t model_within, model_wrong, model_undecided;
     double error_max;                  // largest |implementation - truth (b)|
@@ -88,6 +101,7 @@ struct mxv_bound_report {
     double bound_at_max, model_at_max; // at the element of error_max
     double ratio, model_ratio;         // largest error / bound
     struct mxv_bound_worst worst;      // by ratio
+    struct mxv_bound_lse_report lse;
 };
 
 // Scores of one route, log2 units: exact (b) against exact (a), and the emulation against (b).
@@ -122,6 +136,7 @@ struct mxv_verify_result {
     struct mxv_bound_report bound;
     struct mxv_gate_report gate;
     struct mxv_score_split split[MXV_ROUTE_COUNT];
+    struct mxv_split causes; // of kernels with bounds; else no elements
     double quantisation_rms, compute_rms; // output: truth (a) - (b), implementation - (b)
     size_t map_count;
     char maps[MXV_VERIFY_MAPS][1024];
