@@ -18,7 +18,7 @@ for name in v-ones identity-v uniform-scores one-hot row-constant lse-merge caus
     power-of-two-v gqa-replication key-permutation batch-invariance determinism; do
     check "$name is in the table" 1 "$(grep -c -m1 "$name" out)"
 done
-properties --case 'flash d=32 fault=causal-off-by-one'
+properties --case 'flash d=32' --fault causal-off-by-one
 check "a mask one key too wide: status" 1 $?
 check "a mask one key too wide: identity-v" 1 "$(grep 'identity-v' out | grep -c -m1 'violated')"
 compiler=${CC:-cc}
@@ -41,5 +41,6 @@ refuse "no such kernel" --kernel flesh
 refuse "no such fault" --kernel flash --fault D0
 refuse "no such case" --case 'flash lq=0x'
 refuse "no adapter" --kernel flash --impl ./none.so
-refuse "no such option" --nonsense
+properties --nonsense
+check "no such option: status" 3 $?
 finish

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The emulation on a GPU behind the adapter interface: `mxverify run --impl
+// build/gpu/libmxv_emulate.so`. It names no arch of its own, so cases keep theirs. setup emulates
+// the whole call; taps are made by a second run when a head asks for them, which must give the same
+// outputs. The device is asked for its name in a child process: CUDA does not survive a fork, and
+// workers are forked after info.
+#include "emulate_run.h"
+
+#include <mxverify/impl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct call {
+    struct mxv_cuda_result plain, traced;
+};
+
+// In a child: "0" or "1", then the text.
+static void ask_device(int pipe_end)
+{
+    char text[256] = "";
+    text[0] = mxv_cuda_device(text + 1, sizeof text - 1) ? '1' : '0';
+    const ssize_t written = write(pipe_end, text, strlen(text) + 1);
+    _exit(written > 0 ? 0 : 1);
+}
+
+static int info(struct mxv_impl_info *out, char *message, size_t size)
+{
+    char text[256] = "1the device query died";
+    int ends[2], status;
+    if (pipe(ends))
+        return MXV_IMPL_FAILED;
+    const pid_t child = fork();
+    if (child == 0)
+        ask_device(ends[1]);
+    close(ends[1]);
+    const ssize_t n = child > 0 ? read(ends[0], text, sizeof text - 1) : -1;
+    close(ends[0]);
+    if (child > 0)
+        waitpid(child, &status, 0);
+    if (n > 0)
+        text[n] = '\0';
+    if (n <= 0 || text[0] != '0') {
+        snprintf(message, size, "%s", text + 1);
+        return MXV_IMPL_UNSUPPORTED;
+    }
+    const size_t name = strcspn(text + 1, ",");
+    snprintf(out->device, sizeof out->device, "%.*s", (int)name, text + 1);
+    snprintf(out->driver, sizeof out->driver, "%s", text[1 + name] ? text + name + 3 : "");
+    return MXV_IMPL_OK;
+}
+
+static int can_do(const struct mxv_attention *a, char *message, size_t size)
+{
+    return mxv_emulate_supports(a, message, size) ? MXV_IMPL_UNSUPPORTED : MXV_IMPL_OK;
+}
+
+static void done(void *state)
+{
+    struct call *c = state;
+    mxv_cuda_result_free(&c->plain);
+    mxv_cuda_result_free(&c->traced);
+    free(c);
+}
+
+static int setup(const struct mxv_attention *a, void **state, char *message, size_t size)
+{
+    struct call *c = calloc(1, sizeof *c);
+    if (!c) {
+        snprintf(message, size, "out of memory");
+        return MXV_IMPL_FAILED;
+    }
+    if (mxv_emulate_run(a, false, &c->plain, message, size)) {
+        done(c);
+        return MXV_IMPL_FAILED;
+    }
+    *state = c;
+    return MXV_IMPL_OK;
+}
+
+static int trace(struct call *c, const struct mxv_attention *a, char *message, size_t size)
+{
+    const size_t rows = a->heads_q * a->cu_q[a->sequences];
+    if (c->traced.out)
+        return MXV_IMPL_OK;
+    if (mxv_emulate_run(a, true, &c->traced, message, size))
+        return MXV_IMPL_FAILED;
+    if (memcmp(c->plain.out, c->traced.out, rows * a->d * sizeof *c->plain.out) ||
+        (c->plain.lse && memcmp(c->plain.lse, c->traced.lse, rows * sizeof *c->plain.lse))) {
+        snprintf(message, size, "a second run gave other outputs");
+        return MXV_IMPL_FAILED;
+    }
+    return MXV_IMPL_OK;
+}
+
+static int run(void *state, const struct mxv_attention *a, size_t sequence, size_t head,
+               uint32_t *out, uint32_t *lse, const struct mxv_tap_sink *sink, char *message,
+               size_t size)
+{
+    struct call *c = state;
+    const size_t lq = a->cu_q[sequence + 1] - a->cu_q[sequence];
+    const size_t row = head * a->cu_q[a->sequences] + a->cu_q[sequence];
+    memcpy(out, c->plain.out + row * a->d, lq * a->d * sizeof *out);
+    if (lse && c->plain.lse)
+        memcpy(lse, c->plain.lse + row, lq * sizeof *lse);
+    if (!sink)
+        return MXV_IMPL_OK;
+    const int status = trace(c, a, message, size);
+    if (status != MXV_IMPL_OK)
+        return status;
+    if (mxv_emulate_send_taps(&c->traced, a, sequence, head, sink)) {
+        snprintf(message, size, "out of memory for taps");
+        return MXV_IMPL_FAILED;
+    }
+    return MXV_IMPL_OK;
+}
+
+// The one exported function.
+__attribute__((visibility("default"))) const struct mxv_implementation *mxv_implementation(void)
+{
+    static const struct mxv_implementation implementation = {
+        .abi = MXV_IMPL_ABI,
+        .call_size = sizeof(struct mxv_attention),
+        .name = "gpu-emulation",
+        .version = "0.1.0",
+        .capabilities = MXV_IMPL_SAME_BITS | MXV_IMPL_TAPS | MXV_IMPL_LSE,
+        .info = info,
+        .can_do = can_do,
+        .setup = setup,
+        .run = run,
+        .done = done,
+    };
+    return &implementation;
+}
