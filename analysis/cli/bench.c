@@ -14,8 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { OPT_FILTER = 256, OPT_SECONDS, OPT_JSON, OPT_IMPL, OPT_SCALING };
+enum { OPT_FILTER = 256, OPT_SECONDS, OPT_LEVEL, OPT_JSON, OPT_IMPL, OPT_SCALING };
 
 static const struct bench_row rows[] = {
 #define ROW(group, name, argument, kind, portable, avx2, avx512, vnni, run)                        \
@@ -27,8 +28,10 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 static const struct argp_option argp_options[] = {
     {"filter", OPT_FILTER, "TEXT", 0, "rows whose name or group contains TEXT", 0},
     {"seconds", OPT_SECONDS, "S", 0, "time for one figure of one row; default 0.3", 0},
+    {"level", OPT_LEVEL, "NAME", 0, "this dispatch level alone: portable, avx2, avx512 or vnni", 0},
     {"json", OPT_JSON, NULL, 0, "one JSON object for each row and level", 0},
-    {"impl", OPT_IMPL, "NAME", 0, "reserved: cuda is measured by build/gpu/cuda_bench", 0},
+    {"impl", OPT_IMPL, "NAME", 0,
+     "cuda: the kernels and quantisers of gpu/ on this machine's device instead", 0},
     {"scaling", OPT_SCALING, NULL, 0,
      "time and memory of emulation and truth from 1,024 to 32,768 tokens instead", 0},
     {0},
@@ -48,14 +51,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (errno || end == arg || *end || !(o->seconds >= 0.001 && o->seconds <= 60))
             argp_failure(state, 3, 0, "`%s`: expected seconds from 0.001 to 60", arg);
         break;
+    case OPT_LEVEL:
+        if (!mxv_simd_find(arg, &o->level) || o->level > mxv_simd_level())
+            argp_failure(state, 3, 0, "`%s`: no level of this machine", arg);
+        o->one_level = true;
+        break;
     case OPT_JSON:
         o->json = true;
         break;
     case OPT_IMPL:
-        argp_failure(state, 3, 0,
-                     "--impl %s is not wired yet: run build/gpu/cuda_bench for the kernels and the "
-                     "emulation on a GPU",
-                     arg);
+        if (strcmp(arg, "cuda") != 0)
+            argp_failure(state, 3, 0, "--impl %s: expected cuda", arg);
+        o->cuda = true;
         break;
     case OPT_SCALING:
         o->scaling = true;
@@ -149,7 +156,9 @@ static int run_row(const struct bench_row *row, const struct bench_options *opti
     const bool slow = row->kind != BENCH_RATE && options->filter == NULL;
     int status = 0;
     uint64_t checksum = 0;
-    for (int level = slow ? (int)most : 0; level <= (int)most; level++) {
+    const int first = options->one_level ? (int)options->level : slow ? (int)most : 0;
+    const int last = options->one_level ? (int)options->level : (int)most;
+    for (int level = first; level <= last; level++) {
         struct bench_figure f = {0};
         mxv_simd_limit((enum mxv_simd)level);
         if (row->run(row, options, &f)) {
@@ -168,6 +177,17 @@ static int run_row(const struct bench_row *row, const struct bench_options *opti
     return status;
 }
 
+// Becomes the program of the CUDA build that times kernels and quantisers.
+static int run_cuda_bench(void)
+{
+    char message[8192], *path = cli_beside("cuda_bench", message, sizeof message);
+    if (!path)
+        return cli_usage("bench --impl cuda: %s", message);
+    char *const words[] = {path, NULL};
+    execv(path, words);
+    return cli_usage("bench --impl cuda: %s: %s", path, strerror(errno));
+}
+
 int cli_bench(int argc, char **argv)
 {
     static const struct argp argp = {
@@ -183,6 +203,8 @@ int cli_bench(int argc, char **argv)
     const enum mxv_simd most = mxv_simd_level();
     int status = 0, matched = 0;
     cli_parse(&argp, "mxverify bench", argc, argv, &options);
+    if (options.cuda)
+        return run_cuda_bench();
     if (options.scaling)
         return bench_scaling(&options);
     for (int i = 0; i < ROWS; i++)

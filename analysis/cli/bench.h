@@ -15,7 +15,9 @@ enum { BENCH_NOTE = 160 };
 struct bench_options {
     const char *filter; // substring of a row's name or group; NULL: all
     double seconds;     // to spend on one figure
-    bool json, scaling;
+    bool json, scaling, one_level;
+    bool cuda; // time the kernels of gpu/ instead
+    enum mxv_simd level; // with one_level
 };
 
 // What a row measured at one level. Rates are items per second; a row of kind seconds or ratio

@@ -281,8 +281,8 @@ static double engine_prepare_seconds(size_t tokens, char *message)
 // The last `rows` query rows see all keys of the sequence: lq = rows, lk = tokens, bottom-right.
 double bench_head_emulation(size_t tokens, size_t *sampled)
 {
-    const size_t most = 16384; // tokens whose whole head is measured
-    const size_t rows = tokens <= most ? tokens : 512;
+    const size_t most = 16384;                          // tokens whose whole head is measured
+    const size_t rows = tokens <= most ? tokens : 4096; // query tiles enough for many threads
     struct mxv_case_data data;
     char message[MESSAGE];
     *sampled = rows < tokens ? rows : 0;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
     const char *name, *text;
@@ -37,15 +38,39 @@ static const struct {
 };
 enum { VERBS = sizeof verbs / sizeof verbs[0] };
 
+static bool said_why;
+
+// Control characters, which come from what a message quotes, are written as \xNN.
 int cli_usage(const char *format, ...)
 {
+    char *text = NULL;
     va_list args;
     va_start(args, format);
-    fprintf(stderr, "mxverify: ");
-    vfprintf(stderr, format, args);
-    fprintf(stderr, "\n");
+    int length = vasprintf(&text, format, args);
     va_end(args);
+    fputs("mxverify: ", stderr);
+    for (int i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c < 0x20 || c == 0x7f)
+            fprintf(stderr, "\\x%02X", c);
+        else
+            fputc(c, stderr);
+    }
+    fputc('\n', stderr);
+    if (length >= 0)
+        free(text);
+    said_why = true;
     return 3;
+}
+
+// Whatever was printed last, the text of --help included, has to arrive.
+static void check_output(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return;
+    if (!said_why)
+        cli_usage("writing to standard output failed");
+    _exit(3);
 }
 
 bool cli_is_id(const char *text)
@@ -110,6 +135,7 @@ static int limit_simd(void)
 int main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "");
+    atexit(check_output);
     if (limit_simd())
         return 3;
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||

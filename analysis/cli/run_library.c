@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `--impl ./lib.so` and the in-tree implementations that need more than the program: `cuda`, whose
-// adapter lies beside it, and `recorded`, whose words lie in data/golden. An adapter is loaded in worker processes only. What the parent must know of it
-// (name, device, driver) is asked in a process of its own first, so that an adapter that dies while
-// it is loaded is an error message.
+// adapter lies beside it, and `recorded`, whose words lie in data/golden. An adapter is loaded in
+// worker processes only. What the parent must know of it (name, device, driver) is asked in a
+// process of its own first, so that an adapter that dies while it is loaded is an error message.
 #include "cli.h"
 #include "run.h"
 #include <mxverify/data_path.h>
@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct card {
     char name[MXV_IMPL_WORDS], version[MXV_IMPL_WORDS];
@@ -65,8 +64,7 @@ static void take_card(struct run_config *c, const struct card *card)
 // A message of the adapter begins with its path.
 static int refused(const struct run_config *c, const char *message)
 {
-    return c->impl_cuda ? cli_usage("--impl cuda: %s", message)
-                        : cli_usage("--impl: %s", message);
+    return c->impl_cuda ? cli_usage("--impl cuda: %s", message) : cli_usage("--impl: %s", message);
 }
 
 int run_ask_library(struct run_config *c)
@@ -118,34 +116,9 @@ int run_open_recorded(struct run_config *c)
     return 0;
 }
 
-// Folder of the running program, "." where the system does not say.
-static void program_folder(char *folder, size_t size)
-{
-    const ssize_t n = readlink("/proc/self/exe", folder, size - 1);
-    folder[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        *slash = '\0';
-    else
-        snprintf(folder, size, ".");
-}
-
 int run_find_cuda(struct run_config *c)
 {
-    static const char *const places[] = {"gpu", "../lib/mxverify"};
-    char folder[4096];
-    program_folder(folder, sizeof folder);
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        const size_t size = strlen(folder) + 64;
-        char *path = cli_realloc(NULL, size); // lives until the program ends
-        snprintf(path, size, "%s/%s/libmxv_cuda.so", folder, places[i]);
-        if (access(path, F_OK) == 0) {
-            c->impl_library = path;
-            return 0;
-        }
-        free(path);
-    }
-    return cli_usage("--impl cuda: this build has no CUDA kernels (no libmxv_cuda.so in %s/gpu or "
-                     "%s/../lib/mxverify): configure with -DMXV_CUDA=ON and build",
-                     folder, folder);
+    char message[8192];
+    c->impl_library = cli_beside("libmxv_cuda.so", message, sizeof message);
+    return c->impl_library ? 0 : cli_usage("--impl cuda: %s", message);
 }

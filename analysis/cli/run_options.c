@@ -59,7 +59,8 @@ const struct argp_option run_options[] = {
     {"timeout", RUN_OPT_TIMEOUT, "SECONDS", 0,
      "time limit of a case in a worker; default 600, 0: none", 4},
     {"wide-p", RUN_OPT_WIDE_P, NULL, 0,
-     "the implementation may keep P wider than the case declares (without the emulation's bits)", 4},
+     "the implementation may keep P wider than the case declares (without the emulation's bits)",
+     4},
     {"no-retry", RUN_OPT_NO_RETRY, NULL, 0, "do not run a failed case of a worker once more", 4},
     {"explain", RUN_OPT_EXPLAIN, NULL, 0,
      "print every case with its bound, gate power and the terms of its worst element", 5},
@@ -134,6 +135,10 @@ static void add_setting(struct argp_state *state, struct run_config *c, const ch
     size_t size = strlen(prefix) + strlen(value) + 1;
     char *text = cli_realloc(NULL, size); // lives until the program ends
     snprintf(text, size, "%s%s", prefix, value);
+    size_t key = strcspn(text, "=");
+    for (size_t i = 0; i < c->setting_count; i++)
+        if (strncmp(c->settings[i], text, key + 1) == 0)
+            argp_failure(state, 3, 0, "`%s` and `%s`: the same field twice", c->settings[i], text);
     if (c->setting_count == RUN_SETTINGS_MAX)
         argp_failure(state, 3, 0, "more than %d settings", RUN_SETTINGS_MAX);
     c->settings[c->setting_count++] = text;

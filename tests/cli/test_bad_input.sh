@@ -92,6 +92,12 @@ check "full disk: status" 3 "$(cat "$work/status")"
 check "full disk: message in: $(cat "$work/err")" yes "$(grep -q "$work/full" "$work/err" && echo yes)"
 check "full disk: no half-written picture" 0 "$(find "$work/full" -name '*.png' -size -1c -o -name '*tmp*' | wc -l | tr -d ' ')"
 check "full disk: the log holds whole records only" 0 "$(tail -c 1 "$work/full/run.jsonl" | tr -d '\n' | wc -c | tr -d ' ')"
+check "--help, full device" 3 "$("$program" --help > /dev/full 2>/dev/null; echo $?)"
+check "--version, full device" 3 "$("$program" --version > /dev/full 2>/dev/null; echo $?)"
+check "run --help, full device" 3 "$("$program" run --help > /dev/full 2>/dev/null; echo $?)"
+refuse "the same setting twice" 'd=32. and .d=64' run --kernel flash --cases fuzz --count 1 --set d=32 --set d=64
+"$program" repro "$(printf 'flash lq=8 \033[31m=1')" > /dev/null 2> "$work/err"
+check "control characters are escaped" 1 "$(grep -c 'x1B.31m' "$work/err")"
 check "stdout full: status" 3 "$("$program" list kernels > /dev/full 2>/dev/null; echo $?)"
 
 finish

@@ -79,6 +79,9 @@ if [ ! -e /dev/nvidia0 ]; then
     check "--impl cuda without a device" 3 $?
     check "in one line" 1 "$(wc -l < err | tr -d ' ')"
     check "which names the option" 1 "$(grep -c -e '--impl cuda' err)"
+    "$program" bench --impl cuda > txt 2> err
+    check "bench --impl cuda without a device" 3 $?
+    check "in one line, too" 1 "$(wc -l < err | tr -d ' ')"
     check "and writes nothing" no "$([ -e cuda ] && echo yes || echo no)"
 fi
 finish

@@ -3,11 +3,14 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A run killed with SIGKILL at a random moment and resumed leaves the same log, totals, hash and exit
-# status as an undisturbed one. MXV_KILLS says how often (5).
+# status as an undisturbed one: a list with failures and maps, and the nightly tier of all kernels, cut
+# to MXV_NIGHTLY_COUNT cases (40). MXV_KILLS says how often each is killed (5; nightly: 2).
 set -u
 program=$1
 source=$2
 kills=${MXV_KILLS:-5}
+nightly_kills=${MXV_KILLS:-2}
+nightly_count=${MXV_NIGHTLY_COUNT:-40}
 . "$source/tests/cli/check.sh"
 cd "$source" || exit 1
 
@@ -23,10 +26,12 @@ cd "$source" || exit 1
     echo "dma lq=41 lk=70 d=32 mode=low gen=gaussian fault=D2"
     echo "dma lq=42 lk=70 d=32 mode=low gen=gaussian fault=D2"
 } > "$work/list"
+cases="--kernel all --cases $work/list --maps fail"
 run() { # output folder, options
     out=$1
     shift
-    "$program" run --kernel all --cases "$work/list" --out "$out" --maps fail "$@"
+    # shellcheck disable=SC2086
+    "$program" run $cases --out "$out" "$@"
 }
 # What must be equal: everything but times, dates, the command line and the folder.
 essence() {
@@ -37,43 +42,59 @@ report() { # without the line that names the time, and paths
     sed -e 's/ cases in [0-9.]* s$/ cases/' -e "s|$1/|OUT/|g" -e "s|$1|OUT|g" "$2" | sed -n '/implementation plain/,$p'
 }
 
-start=$(date +%s%N)
-run "$work/whole" > "$work/whole.txt" 2> "$work/whole.err"
-status=$?
-span=$((($(date +%s%N) - start) / 1000000))
+# The undisturbed run, into $work/NAME.
+undisturbed() { # name
+    start=$(date +%s%N)
+    run "$work/$1" > "$work/$1.txt" 2> "$work/$1.err"
+    status=$?
+    span=$((($(date +%s%N) - start) / 1000000))
+    essence "$work/$1" > "$work/$1.essence"
+    report "$work/$1" "$work/$1.txt" > "$work/$1.report"
+}
+
+# Kills runs at random moments, resumes them, and compares with NAME.
+kill_and_resume() { # name, how often
+    trial=0
+    cut=0
+    while [ $trial -lt "$2" ]; do
+        trial=$((trial + 1))
+        out=$work/$1$trial
+        random=$(od -An -N2 -tu2 /dev/urandom | tr -d ' ')
+        delay=$((random % (span + 1)))
+        options=
+        [ $((trial % 2)) = 0 ] && options="--workers 2 --no-retry"
+        # not through a function: the process that dies must be the program's
+        # shellcheck disable=SC2086
+        "$program" run $cases --out "$out" $options > /dev/null 2>&1 &
+        pid=$!
+        sleep "$(printf '%d.%03d' $((delay / 1000)) $((delay % 1000)))"
+        kill -9 $pid 2> /dev/null
+        wait $pid 2> /dev/null
+        done=$(grep -c '"record":"case"' "$out/run.jsonl" 2> /dev/null)
+        grep -q '"record":"totals"' "$out/run.jsonl" 2> /dev/null || cut=$((cut + 1))
+        # shellcheck disable=SC2086
+        run "$out" $options --resume > "$work/txt" 2> "$work/err"
+        check "$1 $trial (killed after $delay ms, ${done:-0} cases): status" $status $?
+        essence "$out" > "$work/essence"
+        check "$1 $trial ($delay ms, ${done:-0} cases): log" "" "$(diff "$work/$1.essence" "$work/essence" | head -5 | cut -c1-200)"
+        report "$out" "$work/txt" > "$work/report"
+        check "$1 $trial ($delay ms): report" "" "$(diff "$work/$1.report" "$work/report" | grep '^[<>]' | head -5 | cut -c1-200)"
+    done
+    echo "$1: $cut of $2 runs were cut short by the kill"
+}
+
+cases="--kernel all --cases nightly --count $nightly_count --no-real --no-truth --maps none"
+undisturbed nightly
+check "the nightly run passes" 0 $status
+check "its cases" "$nightly_count" "$(grep -c '"record":"case"' "$work/nightly/run.jsonl")"
+kill_and_resume nightly "$nightly_kills"
+
+cases="--kernel all --cases $work/list --maps fail"
+undisturbed whole
 check "the undisturbed run fails where it should" 1 $status
 check "three of its cases fail" 3 "$(grep -c '"verdict":"fail"' "$work/whole/run.jsonl")"
-essence "$work/whole" > "$work/whole.essence"
-report "$work/whole" "$work/whole.txt" > "$work/whole.report"
-
-trial=0
-cut=0
-while [ $trial -lt "$kills" ]; do
-    trial=$((trial + 1))
-    out=$work/t$trial
-    random=$(od -An -N2 -tu2 /dev/urandom | tr -d ' ')
-    delay=$((random % (span + 1)))
-    options=
-    [ $((trial % 2)) = 0 ] && options="--workers 2 --no-retry"
-    # not through a function: the process that dies must be the program's
-    # shellcheck disable=SC2086
-    "$program" run --kernel all --cases "$work/list" --out "$out" --maps fail $options > /dev/null 2>&1 &
-    pid=$!
-    sleep "$(printf '%d.%03d' $((delay / 1000)) $((delay % 1000)))"
-    kill -9 $pid 2> /dev/null
-    wait $pid 2> /dev/null
-    done=$(grep -c '"record":"case"' "$out/run.jsonl" 2> /dev/null)
-    grep -q '"record":"totals"' "$out/run.jsonl" 2> /dev/null || cut=$((cut + 1))
-    # shellcheck disable=SC2086
-    run "$out" $options --resume > "$work/txt" 2> "$work/err"
-    check "trial $trial (killed after $delay ms, ${done:-0} cases): status" $status $?
-    essence "$out" > "$work/essence"
-    check "trial $trial ($delay ms, ${done:-0} cases): log" "" "$(diff "$work/whole.essence" "$work/essence" | head -5 | cut -c1-200)"
-    report "$out" "$work/txt" > "$work/report"
-    check "trial $trial ($delay ms): report" "" "$(diff "$work/whole.report" "$work/report" | grep '^[<>]' | head -5 | cut -c1-200)"
-done
+kill_and_resume whole "$kills"
 check "workers end with their parent" "" "$(sleep 0.5; ps -eo args 2> /dev/null | grep -F -- "--cases $work/list" | grep -v grep)"
-echo "$cut of $kills runs were cut short by the kill"
 
 # two runs on one log
 "$program" run --kernel all --cases "$work/list" --out "$work/twice" > /dev/null 2>&1 &
