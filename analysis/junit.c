@@ -238,15 +238,29 @@ static bool put_suite(FILE *out, const struct mxv_report *report, const char *ke
     return good;
 }
 
-static void put_incomplete(FILE *out, const struct mxv_report *report)
+// A suite of its own for what is wrong with the whole run.
+static void put_run_error(FILE *out, const struct mxv_report *report, const char *name,
+                          const char *type, const char *text)
 {
     struct sums sums = {.tests = 1, .errors = 1};
     begin_suite(out, report, "mxverify", &sums);
-    fputs("    <testcase classname=\"mxverify\" name=\"the run is complete\" time=\"0.000\">\n"
-          "      <error type=\"incomplete\" message=\"",
-          out);
-    fputs(report->has_totals ? "the run was stopped early" : "the log ends before its totals", out);
-    fputs(": cases are missing\"/>\n    </testcase>\n  </testsuite>\n", out);
+    fprintf(out,
+            "    <testcase classname=\"mxverify\" name=\"%s\" time=\"0.000\">\n"
+            "      <error type=\"%s\" message=\"%s\"/>\n    </testcase>\n  </testsuite>\n",
+            name, type, text);
+}
+
+static void put_run_errors(FILE *out, const struct mxv_report *report)
+{
+    char text[80];
+    if (!report->complete)
+        put_run_error(out, report, "the run is complete", "incomplete",
+                      report->has_totals ? "the run was stopped early: cases are missing"
+                                         : "the log ends before its totals: cases are missing");
+    snprintf(text, sizeof text, "%zu mandatory events were never met",
+             mxv_report_events_missing(report));
+    if (mxv_report_events_missing(report))
+        put_run_error(out, report, "the tier meets its events", "events", text);
 }
 
 static bool is_first_of_kernel(const struct mxv_report *report, size_t at)
@@ -261,8 +275,9 @@ static bool put_document(FILE *out, const struct mxv_report *report)
 {
     struct sums all = sums_of(report, NULL);
     bool good = true;
-    all.tests += !report->complete;
-    all.errors += !report->complete;
+    size_t errors = !report->complete + (mxv_report_events_missing(report) > 0);
+    all.tests += errors;
+    all.errors += errors;
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"mxverify\"", out);
     put_sums(out, &all, false);
     fputs(">\n", out);
@@ -273,8 +288,7 @@ static bool put_document(FILE *out, const struct mxv_report *report)
             good = put_suite(out, report, kernel) && good;
         last = kernel;
     }
-    if (!report->complete)
-        put_incomplete(out, report);
+    put_run_errors(out, report);
     fputs("</testsuites>\n", out);
     return good;
 }

@@ -165,6 +165,7 @@ enum mxv_status mxv_log_write_totals(struct mxv_log *log, const struct mxv_log_t
 {
     struct mxv_json *json = &log->json;
     size_t cases = 0;
+    int status = mxv_exit_status(totals->counts, totals->stopped_early);
     for (unsigned i = 0; i < MXV_VERDICT_COUNT; i++)
         cases += totals->counts[i];
     mxv_json_open(json, NULL, '{');
@@ -175,8 +176,7 @@ enum mxv_status mxv_log_write_totals(struct mxv_log *log, const struct mxv_log_t
         mxv_json_integer(json, mxv_verdict_name(i), totals->counts[i]);
     mxv_json_close(json, '}');
     mxv_json_boolean(json, "stopped_early", totals->stopped_early);
-    mxv_json_integer(json, "exit_status",
-                     (uint64_t)mxv_exit_status(totals->counts, totals->stopped_early));
+    mxv_json_integer(json, "exit_status", (uint64_t)(status == 0 && totals->lacking ? 1 : status));
     mxv_json_number(json, "seconds", totals->seconds);
     mxv_json_text(json, "hash", totals->hash);
     put_numbers(json, totals->numbers, totals->numbers_count);

@@ -8,9 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+size_t mxv_report_events_missing(const struct mxv_report *report)
+{
+    const struct mxv_report_value *v = mxv_report_find(&report->totals, "numbers.events.missing");
+    return v && !v->text && v->number > 0 && v->number < 1e9 ? (size_t)v->number : 0;
+}
+
 int mxv_report_exit_status(const struct mxv_report *report)
 {
-    return mxv_exit_status(report->counts, !report->complete);
+    int status = mxv_exit_status(report->counts, !report->complete);
+    return status == 0 && mxv_report_events_missing(report) ? 1 : status;
 }
 
 // `repro` takes the default implementation, and the faulty emulation for a line with a fault; any

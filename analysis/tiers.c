@@ -15,18 +15,19 @@
 
 #define REAL_DIR "data/real/smollm2-135m"
 
-// X(id, name, smoke cases first, sampled cases for each kernel, scores of the largest, text)
+// X(id, name, smoke cases first, sampled cases for each kernel, scores of the largest, has to meet
+// the mandatory events, text)
 #define TIERS(X)                                                                                   \
-    X(SMOKE, "smoke", true, 0, 0, "about a dozen fixed small cases for each kernel")               \
-    X(QUICK, "quick", true, 100, 40000, "smoke and 100 sampled cases for each kernel")             \
-    X(FUZZ, "fuzz", false, SIZE_MAX, 130000, "sampled from the seed, without end")                 \
-    X(NIGHTLY, "nightly", true, 500, 4000000,                                                      \
+    X(SMOKE, "smoke", true, 0, 0, false, "about a dozen fixed small cases for each kernel")        \
+    X(QUICK, "quick", true, 100, 40000, true, "smoke and 100 sampled cases for each kernel")       \
+    X(FUZZ, "fuzz", false, SIZE_MAX, 130000, false, "sampled from the seed, without end")          \
+    X(NIGHTLY, "nightly", true, 500, 4000000, true,                                                \
       "smoke and 500 larger sampled cases for each kernel")                                        \
-    X(REAL, "real", false, 0, 0, "captured activations: layers, heads, token ranges")              \
-    X(RECORDED, "recorded", false, 0, 0,                                                           \
+    X(REAL, "real", false, 0, 0, false, "captured activations: layers, heads, token ranges")       \
+    X(RECORDED, "recorded", false, 0, 0, false,                                                    \
       "the cases of data/golden/h200, which a device has computed; for --impl recorded")
 
-#define X(id, name, smoke, samples, scores, text) TIER_##id,
+#define X(id, name, smoke, samples, scores, events, text) TIER_##id,
 enum tier_id { TIERS(X) TIER_COUNT };
 #undef X
 
@@ -35,9 +36,11 @@ static const struct {
     bool smoke;
     size_t samples;
     uint64_t scores;
+    bool events;
     const char *text;
 } rows[] = {
-#define X(id, name, smoke, samples, scores, text) {name, smoke, samples, scores, text},
+#define X(id, name, smoke, samples, scores, events, text)                                          \
+    {name, smoke, samples, scores, events, text},
     TIERS(X)
 #undef X
 };
@@ -58,6 +61,14 @@ const char *mxv_tier_name(unsigned tier)
 const char *mxv_tier_text(unsigned tier)
 {
     return tier < TIER_COUNT ? rows[tier].text : NULL;
+}
+
+bool mxv_tier_has_events(const char *tier)
+{
+    for (unsigned i = 0; i < TIER_COUNT; i++)
+        if (strcmp(rows[i].name, tier) == 0)
+            return rows[i].events;
+    return false;
 }
 
 bool tiers_append(struct case_list *list, const struct mxv_case *c)
@@ -148,7 +159,8 @@ enum mxv_status tiers_file(struct case_list *list, const char *path, unsigned ke
     return append_file(list, path, kernels, "#\r\n", message, size);
 }
 
-// Of a line all before the first tab, behind which its result stands. Kernels' files only: large.txt holds cases that need hours and a hundred gigabytes here.
+// Of a line all before the first tab, behind which its result stands. Kernels' files only:
+// large.txt holds cases that need hours and a hundred gigabytes here.
 enum mxv_status tiers_recorded(struct case_list *list, unsigned kernels, char *message, size_t size)
 {
     enum mxv_status status = MXV_OK;

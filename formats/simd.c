@@ -5,15 +5,19 @@
 #include <mxverify/simd.h>
 
 #include <stddef.h>
+#if defined(__x86_64__)
+#include <cpuid.h> // the compiler's own: clang 14 does not know the name f16c
+#endif
 
 static enum mxv_simd limit = (enum mxv_simd)(MXV_SIMD_COUNT - 1);
 
 enum mxv_simd mxv_simd_detected(void)
 {
 #if defined(__x86_64__)
+    unsigned a, b, c, d;
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
-        !__builtin_cpu_supports("f16c") || !__builtin_cpu_supports("bmi2"))
+        !__builtin_cpu_supports("bmi2") || !__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_F16C))
         return MXV_SIMD_PORTABLE;
     if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
         !__builtin_cpu_supports("avx512cd") || !__builtin_cpu_supports("avx512dq") ||

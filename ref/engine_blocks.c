@@ -15,6 +15,9 @@
 // Fewer NVFP4 blocks are done one by one in less time than a plan takes.
 enum { NVFP4_BLOCKS = 4096, NVFP4_ONE = 0x38 };
 
+// Rows that are quantised in one call; d is at most 256.
+enum { ROWS = 32 };
+
 static bool block_of(const struct mxv_attention *a, enum mxv_route route, enum mxv_block *block)
 {
     if (route == MXV_ROUTE_HIGH)
@@ -46,34 +49,42 @@ static bool row_stands(const struct head *h, const float *x, enum mxv_block bloc
     return true;
 }
 
+// Rows [first, end), end - first at most ROWS.
+static void quantise_rows(const struct head *h, enum mxv_route route,
+                          const struct mxv_block_plan *plan, const float *x,
+                          struct operand_copy *copy, size_t first, size_t end)
+{
+    const size_t d = h->a->d, count = (end - first) * d, blocks = copy->blocks;
+    uint32_t words[ROWS * 256];
+    uint8_t codes[ROWS * 256];
+    memcpy(words, x + first * d, count * sizeof *words);
+    mxv_block_quantize_array(plan, words, (end - first) * blocks,
+                             copy->scale_bytes + first * blocks, codes);
+    for (size_t i = 0; i < count; i++)
+        copy->codes[first * d + i] = codes[i];
+    for (size_t r = first; r < end; r++)
+        if (!row_stands(h, x + r * d, plan->block, copy->scale_bytes + r * blocks, blocks))
+            copy_quantise_row(h, route, x + r * d, copy, r);
+}
+
 bool copy_quantise(const struct head *h, enum mxv_route route, const float *x,
                    struct operand_copy *copy)
 {
-    const size_t d = h->a->d, count = copy->rows * d;
     struct mxv_block_policy policy = {.rule = h->a->rule, .scale = {.inf = MXV_SCALE_INF_MAX}};
     enum mxv_block block;
     if (!h->healthy || h->a->kernel != MXV_KERNEL_DMA || !block_of(h->a, route, &block))
         return false;
     if (block == MXV_NVFP4 && copy->rows * copy->blocks < NVFP4_BLOCKS)
         return false;
-    policy.nvfp4.order = MXV_NVFP4_MODELOPT;
     struct mxv_block_plan *plan = malloc(sizeof *plan);
-    uint8_t *codes = malloc(count + 1);
-    uint32_t *words = malloc((count + 1) * sizeof *words);
-    const bool done = plan && codes && words;
-    if (done) {
-        memcpy(words, x, count * sizeof *words);
-        mxv_block_plan_prepare(plan, block, &policy);
-        mxv_block_quantize_array(plan, words, copy->rows * copy->blocks, copy->scale_bytes, codes);
-        for (size_t i = 0; i < count; i++)
-            copy->codes[i] = codes[i];
-        for (size_t r = 0; r < copy->rows; r++)
-            if (!row_stands(h, x + r * d, block, copy->scale_bytes + r * copy->blocks,
-                            copy->blocks))
-                copy_quantise_row(h, route, x + r * d, copy, r);
-    }
+    if (!plan)
+        return false;
+    policy.nvfp4.order = MXV_NVFP4_MODELOPT;
+    mxv_block_plan_prepare(plan, block, &policy);
+#pragma omp parallel for if (!h->sink)
+    for (size_t first = 0; first < copy->rows; first += ROWS)
+        quantise_rows(h, route, plan, x, copy, first,
+                      copy->rows - first < ROWS ? copy->rows : first + ROWS);
     free(plan);
-    free(words);
-    free(codes);
-    return done;
+    return true;
 }

@@ -287,6 +287,7 @@ int block_copy(struct head *h, struct operand_side *side, enum mxv_route route, 
     if (copy_allocate(h, copy, side->rows, size ? h->a->d / size : 0, bytes))
         return -1;
     bool whole = copy_quantise(h, route, side->x, copy);
+#pragma omp parallel for if (!h->sink)
     for (size_t row = 0; row < side->rows; row++) {
         if (!whole)
             copy_quantise_row(h, route, side->x + row * h->a->d, copy, row);
@@ -314,7 +315,10 @@ static int dma_copies(struct head *h)
 
 void load_rows(const struct head *h, float *x, const float *source, size_t rows)
 {
-    h->rows->round(operand_type(h->a), source, rows * h->a->d, x);
+    const size_t d = h->a->d;
+#pragma omp parallel for if (!h->sink)
+    for (size_t r = 0; r < rows; r++)
+        h->rows->round(operand_type(h->a), source + r * d, d, x + r * d);
 }
 
 const float *key_source(const struct head *h)
@@ -327,6 +331,7 @@ const float *key_source(const struct head *h)
 static void prescale_queries(const struct head *h)
 {
     bool twice = mxv_fault_on(h->a, MXV_FAULT_SCALE_TWICE);
+#pragma omp parallel for if (!h->sink)
     for (size_t i = 0; i < h->lq * h->a->d; i++) {
         h->q.x[i] = h->q.x[i] * h->c;
         if (twice)

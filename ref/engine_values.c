@@ -87,9 +87,10 @@ static void transpose_values(struct head *h)
 {
     size_t d = h->a->d, bn = h->a->tile_n;
     bool tf32 = h->recipe.pv_kind == PV_TF32; // the unit then reads binary32 words
-    uint32_t words[256];
-    struct mxv_operand row[256];
+#pragma omp parallel for if (!h->sink)
     for (size_t n = 0; n < h->lk; n++) {
+        uint32_t words[256];
+        struct mxv_operand row[256];
         struct mxv_operand *column = h->vt + n / bn * d * bn + fault_value_slot(h, n % bn);
         if (tf32)
             h->rows->codes(MXV_F32, h->v + n * d, d, words);
@@ -105,6 +106,7 @@ static void pad_values(struct head *h)
     uint32_t word = 0;
     struct mxv_operand zero;
     mxv_mma_decode_b(h->recipe.pv, &word, 1, &zero);
+#pragma omp parallel for if (!h->sink)
     for (size_t i = 0; i < h->key_tiles * h->a->d * h->a->tile_n; i++)
         h->vt[i] = zero;
 }

@@ -16,7 +16,7 @@ struct bench_options {
     const char *filter; // substring of a row's name or group; NULL: all
     double seconds;     // to spend on one figure
     bool json, scaling, one_level;
-    bool cuda; // time the kernels of gpu/ instead
+    bool cuda;           // time the kernels of gpu/ instead
     enum mxv_simd level; // with one_level
 };
 
@@ -47,8 +47,6 @@ typedef uint64_t bench_work(void *state);
 // thread; *median and *best get seconds of one call.
 void bench_time(bench_work *work, void *state, double seconds, double *median, double *best,
                 uint64_t *checksum);
-// Seconds since an arbitrary moment.
-double bench_wall(void);
 
 // Random words of a fixed sequence.
 struct bench_random {

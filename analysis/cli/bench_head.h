@@ -7,8 +7,9 @@
 
 #include <stddef.h>
 
-// Wall seconds of the emulation, and of the truth of its inputs; negative on failure. Beyond a
-// budget the time is scaled from a sample of *sampled query rows (else 0).
+// Processor seconds, all threads together, of the emulation, and of the truth of its inputs;
+// negative on failure. Beyond a budget the time is scaled from a sample of *sampled query rows
+// (else 0).
 double bench_head_emulation(size_t tokens, size_t *sampled);
 double bench_head_truth(size_t tokens, size_t *sampled);
 

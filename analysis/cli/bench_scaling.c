@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// `mxverify bench --scaling`: wall time and memory of one head of `dma`, causal, d = 128, and of
-// its truth, over lengths; the exponent p of the fit time = c * tokens^p by least squares of the
-// logarithms. A length whose time would exceed the budget is measured on a sample of query rows and
-// scaled by the score elements; the table says so.
+// `mxverify bench --scaling`: processor time (all threads) and memory of one head of `dma`, causal,
+// d = 128, and of its truth, over lengths; the exponent p of the fit time = c * tokens^p by least
+// squares of the logarithms. A length whose time would exceed the budget is measured on a sample of
+// query rows and scaled by the score elements; the table says so.
 #include "bench.h"
 #include "bench_head.h"
 #include <math.h>
@@ -70,7 +70,7 @@ int bench_scaling(const struct bench_options *options)
 {
     static const char *const names[SERIES] = {"emulation", "truth"};
     (void)options;
-    printf("| work      | tokens | seconds  | peak MB | rows measured |\n"
+    printf("| work      | tokens | cpu s    | peak MB | rows measured |\n"
            "|-----------|--------|----------|---------|---------------|\n");
     for (int series = 0; series < SERIES; series++) {
         double tokens[LENGTHS], seconds[LENGTHS], megabytes[LENGTHS];

@@ -19,11 +19,6 @@ static double clock_seconds(clockid_t id)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-double bench_wall(void)
-{
-    return clock_seconds(CLOCK_MONOTONIC);
-}
-
 static int compare_doubles(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;

@@ -32,8 +32,8 @@ int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool cli_is_id(const char *text);
 // realloc that ends the program with status 3 when memory is short.
 void *cli_realloc(void *p, size_t size);
-// Path of a file of the CUDA build beside this program (docs/gpu.md); the caller frees it. NULL with
-// a message when there is none.
+// Path of a file of the CUDA build beside this program (docs/gpu.md); the caller frees it. NULL
+// with a message when there is none.
 char *cli_beside(const char *name, char *message, size_t message_size);
 
 struct argp;

@@ -28,6 +28,7 @@ struct merge {
     size_t count, room;
     bool *shards; // which of shard_count have ended
     uint64_t shard_count;
+    bool events_tier; // every log is of a whole shard of a tier that has to meet the events
     struct run_totals totals;
 };
 
@@ -59,6 +60,8 @@ static int take_totals(struct merge *m, const json_t *record, size_t file, bool 
     uint64_t index = (uint64_t)json_number_value(json_object_get(numbers, "shard"));
     uint64_t count = (uint64_t)json_number_value(json_object_get(numbers, "shards"));
     *ended = !json_is_true(json_object_get(record, "stopped_early"));
+    if (json_number_value(json_object_get(numbers, "events.tier")) != 1)
+        m->events_tier = false;
     m->totals.seconds += json_number_value(json_object_get(record, "seconds"));
     if (count < 1 || index < 1 || index > count || count > MXV_SHARD_COUNT_MAX)
         return 0; // written by something else: nothing is known of shards
@@ -227,6 +230,8 @@ static int merge_logs(struct merge *m)
         return status;
     find_missing(m);
     add_totals(m);
+    run_events_judge(&m->totals, EVENTS_BY_TIER, m->events_tier && m->shards,
+                     !m->totals.stopped_early);
     uint64_t hash = run_totals_hash(&m->totals);
     status = write_log(m, hash);
     if (status)
@@ -238,14 +243,16 @@ static int merge_logs(struct merge *m)
     config.impl_name = json_string_value(json_object_get(m->header_json, "implementation"));
     config.out = "the folders of the shards";
     run_report(&config, &m->totals, hash, m->out);
+    int events = run_events_report(&m->totals, false, false);
     if (fflush(stdout))
         return cli_usage("merge: writing the report failed: %s", strerror(errno));
-    return mxv_exit_status(m->totals.counts, m->totals.stopped_early);
+    status = mxv_exit_status(m->totals.counts, m->totals.stopped_early);
+    return status ? status : events;
 }
 
 int cli_merge(int argc, char **argv)
 {
-    struct merge m = {0};
+    struct merge m = {.events_tier = true};
     for (int i = 0; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             printf("Usage: mxverify merge OUT.jsonl IN.jsonl...\n"

@@ -73,6 +73,8 @@ static void print_head(const struct mxv_report *r)
     if (!r->complete)
         printf("incomplete: %s\n",
                r->has_totals ? "the run was stopped early" : "the log ends before its totals");
+    if (mxv_report_events_missing(r))
+        printf("the tier misses %zu mandatory events\n", mxv_report_events_missing(r));
     if (r->torn)
         printf("%zu records cut off\n", r->torn);
     if (r->repeated)

@@ -89,6 +89,7 @@ int cli_run(int argc, char **argv)
     argp_parse(&argp, argc + 1, words, ARGP_IN_ORDER, NULL, &c);
     c.argc = argc + 1;
     c.argv = words;
+    c.asked_settings = c.setting_count;
     if (!c.kernel) // a file names the kernels of its lines
         c.kernel = run_is_tier(c.cases) || c.input ? "dma" : "all";
     int status = check_kernel(c.kernel);
@@ -114,6 +115,7 @@ int cli_run(int argc, char **argv)
             status = cli_usage("%s", message);
         else {
             source.count = mxv_tier_count(source.tier);
+            run_events_decide(&c, &tier);
             status = run_cases(&c, &source);
             mxv_tier_close(source.tier);
         }

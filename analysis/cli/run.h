@@ -10,7 +10,7 @@
 //     run_resume.c   an earlier log    run_workers.c  cases in worker processes, and again
 //     run_record.c   outcome <-> log   run_ledger.c   known failures
 //     run_totals.c   outcomes added    run_report.c   the table at the end
-//     run_library.c  adapters
+//     run_library.c  adapters         run_events.c   mandatory events of a tier
 #ifndef MXV_CLI_RUN_H
 #define MXV_CLI_RUN_H
 
@@ -23,6 +23,7 @@
 #include <mxverify/verify.h>
 
 enum maps_wanted { MAPS_AUTO, MAPS_ALL, MAPS_FAIL, MAPS_NONE };
+enum events_wanted { EVENTS_BY_TIER, EVENTS_REQUIRED, EVENTS_FREE };
 enum { RUN_SETTINGS_MAX = 64, RUN_MAPS_AUTO = 4 };
 
 struct run_config {
@@ -35,8 +36,10 @@ struct run_config {
     struct mxv_verify_options verify;
     enum maps_wanted maps;
     bool explain; // the terms behind the worst element of each case that is printed
-    bool with_real, quiet, print_hash, require_coverage, print_coverage, require_events,
-        print_events, no_log;
+    bool with_real, quiet, print_hash, require_coverage, print_coverage, print_events, no_log;
+    enum events_wanted events;
+    bool events_tier;      // the cases are those of a tier that has to meet the mandatory events
+    size_t asked_settings; // of the settings, by the user
     const char *real_dir;
     unsigned workers; // processes; 0: cases are verified in this process
     double timeout;   // seconds a case may take in a worker, 0: no limit
@@ -158,6 +161,7 @@ struct run_outcome {
     double numbers[RUN_NUMBER_COUNT];
     uint64_t output_hash;
     size_t map_count;
+    bool has_events; // it ran, and its events were counted
     struct mxv_events events;
 };
 
@@ -174,6 +178,11 @@ struct run_totals {
     double seconds;
     struct mxv_coverage coverage;
     struct mxv_events events[MXV_KERNEL_COUNT];
+    size_t without_events; // cases that did not run, or whose events were not counted
+    bool events_tier; // whole tier, or whole shard of one, that has to meet the mandatory events
+    bool part;        // of a run: a shard
+    bool events_judged;
+    size_t events_missing; // mandatory ones, if judged
     struct run_hash {
         uint64_t index, hash;
         enum mxv_kernel kernel;
@@ -298,6 +307,16 @@ void run_totals_free(struct run_totals *totals);
 // shard: NULL for the whole.
 int run_write_totals(struct mxv_log *log, const struct run_totals *totals, uint64_t hash,
                      const struct mxv_shard *shard);
+
+// ---- mandatory events (run_events.c)
+
+// Whether these cases are a whole tier that has to meet them, or a shard of one; then they are
+// counted.
+void run_events_decide(struct run_config *config, const struct mxv_tier_options *tier);
+// Judges the totals of a run that is over, or of merged shards. `whole`: no case is missing.
+void run_events_judge(struct run_totals *totals, enum events_wanted wanted, bool tier, bool whole);
+// What is missing, or why nothing was judged; prints the table if asked for. 0, or 1.
+int run_events_report(const struct run_totals *totals, bool table, bool quiet);
 
 // ---- resume, workers, ledger
 

@@ -131,6 +131,7 @@ int run_finish(struct run *run, struct run_slot *s)
         struct run_outcome outcome;
         run_apply_ledger(run, s);
         run_outcome_of(s, &outcome);
+        outcome.has_events = run->config->verify.events && outcome.numbers[RUN_WORDS] > 0;
         run_totals_add(&run->totals, &outcome, &s->c);
         print_slot(run, s, id, line);
         status = run_write_record(run, s, id, line);
@@ -267,29 +268,6 @@ static void print_missing(void *ctx, const char *what)
     printf("  never met: %s\n", what);
 }
 
-static int events_status(const struct run *run)
-{
-    const struct run_totals *t = &run->totals;
-    unsigned kernels = 0;
-    size_t missing = 0;
-    for (unsigned k = 0; k < MXV_KERNEL_COUNT; k++)
-        kernels |= t->coverage.cases[k] ? 1u << k : 0;
-    if (run->config->print_events) {
-        size_t size = mxv_events_print(t->events, kernels, NULL, 0) + 1;
-        char *text = cli_realloc(NULL, size);
-        mxv_events_print(t->events, kernels, text, size);
-        printf("\n%s", text);
-        free(text);
-    }
-    if (!run->config->require_events)
-        return 0;
-    for (unsigned k = 0; k < MXV_KERNEL_COUNT; k++)
-        if (kernels >> k & 1)
-            missing += mxv_events_missing(&t->events[k], (enum mxv_kernel)k, print_missing, NULL);
-    printf("events: %zu mandatory events of the kernels run were never met\n", missing);
-    return missing ? 1 : 0;
-}
-
 static int coverage_status(const struct run *run)
 {
     unsigned kernels = 0;
@@ -335,6 +313,9 @@ static int conclude(struct run *run, int status)
 {
     run->totals.seconds = run_now() - run->start;
     run->totals.stopped_early = interrupted != 0;
+    run->totals.part = run->config->shard.count > 1;
+    run_events_judge(&run->totals, run->config->events, run->config->events_tier && status == 0,
+                     run->totals.done == expected_cases(run));
     uint64_t hash = run_totals_hash(&run->totals);
     run_progress(run, true);
     int log_status = close_log(run, hash, status != 0);
@@ -344,7 +325,8 @@ static int conclude(struct run *run, int status)
         return status ? status : log_status;
     run_report(run->config, &run->totals, hash, run->log ? run->log_path : NULL);
     run_report_ledger(run);
-    int covered = coverage_status(run), events = events_status(run);
+    int covered = coverage_status(run);
+    int events = run_events_report(&run->totals, run->config->print_events, run->config->quiet);
     int verdict = mxv_exit_status(run->totals.counts, run->totals.stopped_early);
     if (run->expired)
         verdict = 1;

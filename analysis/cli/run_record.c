@@ -167,6 +167,7 @@ bool run_read_record(const json_t *record, struct run_outcome *out, struct mxv_c
         json_string_value(json_object_get(json_object_get(record, "texts"), "events"));
     if (events && !mxv_events_read(events, &out->events))
         return false;
+    out->has_events = events && number_in(numbers, "words") > 0;
     out->index = (uint64_t)number_in(numbers, "index");
     out->kernel = c->kernel;
     out->map_count = json_array_size(json_object_get(record, "maps"));

@@ -73,6 +73,7 @@ void run_totals_add(struct run_totals *t, const struct run_outcome *o, const str
     keep_largest(&t->bound_ratio[k], o->numbers[RUN_BOUND_RATIO]);
     mxv_coverage_add(&t->coverage, c, routes);
     mxv_events_merge(&t->events[k], &o->events);
+    t->without_events += !o->has_events;
 }
 
 static int by_index(const void *a, const void *b)
@@ -108,11 +109,14 @@ int run_write_totals(struct mxv_log *log, const struct run_totals *t, uint64_t h
     snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
     bool part = shard && shard->count > 1;
     const struct mxv_log_number numbers[] = {{"shard", part ? (double)shard->index + 1 : 1},
-                                             {"shards", part ? (double)shard->count : 1}};
+                                             {"shards", part ? (double)shard->count : 1},
+                                             {"events.tier", t->events_tier},
+                                             {"events.missing", (double)t->events_missing}};
     struct mxv_log_totals totals = {.stopped_early = t->stopped_early,
+                                    .lacking = t->events_missing > 0,
                                     .seconds = t->seconds,
                                     .hash = text,
-                                    .numbers_count = 2,
+                                    .numbers_count = sizeof numbers / sizeof numbers[0],
                                     .numbers = numbers};
     for (unsigned v = 0; v < MXV_VERDICT_COUNT; v++)
         totals.counts[v] = t->counts[v];

@@ -5,7 +5,8 @@
 // by word, family of models by family of models. The scalar words are computed once and each level
 // is held against them. MXV_LEVELS_RESULTS sets the words per family (100000000 is the full run),
 // MXV_LEVELS_SEED the random numbers, MXV_LEVELS_FAMILY picks one family, so that a full run can be
-// shared out among processes.
+// shared out among processes. With MXV_LEVELS_TILE (a model) and MXV_LEVELS_LEVEL it runs one tile
+// of 128 x 128 x 128 and compares nothing (docs/performance.md counts its instructions).
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -356,8 +357,36 @@ static void test_difference_is_seen(void **state)
     }
 }
 
+// One tile of 128 x 128 x 128 of a model at a level, for counting instructions.
+static int one_tile(const char *name, const char *level_name)
+{
+    enum { SIDE = 128 };
+    static uint32_t words[SIDE * SIDE], cd[SIDE * SIDE];
+    static struct mxv_operand a[SIDE * SIDE], b[SIDE * SIDE];
+    static uint8_t scale_a[SIDE * SIDE], scale_b[SIDE * SIDE];
+    const struct mxv_mma_model *m = mxv_mma_find(name);
+    enum mxv_simd level;
+    if (!m || !level_name || !mxv_simd_find(level_name, &level))
+        return EXIT_FAILURE;
+    for (size_t i = 0; i < SIDE * SIDE; i++)
+        words[i] = operand(m->a, MODERATE);
+    mxv_mma_decode_a(m, words, SIDE * SIDE, a);
+    for (size_t i = 0; i < SIDE * SIDE; i++) {
+        words[i] = operand(m->b, MODERATE);
+        scale_a[i] = scale(m, MODERATE);
+        scale_b[i] = scale(m, MODERATE);
+        cd[i] = accumulator(m, ATTENTION);
+    }
+    mxv_mma_decode_b(m, words, SIDE * SIDE, b);
+    printf("%s at %s\n", m->name, mxv_simd_name(mxv_simd_limit(level)));
+    mxv_mma_tile(m, SIDE, SIDE, SIDE, a, b, scale_a, scale_b, cd, SIDE);
+    return EXIT_SUCCESS;
+}
+
 int main(void)
 {
+    if (getenv("MXV_LEVELS_TILE"))
+        return one_tile(getenv("MXV_LEVELS_TILE"), getenv("MXV_LEVELS_LEVEL"));
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_levels),
                                        cmocka_unit_test(test_difference_is_seen)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -178,6 +178,8 @@ static void heads_equal_the_second_emulation(void **state)
     check_head("dma lq=520 lk=520 d=128 low=nvfp4 mask=causal seed=2");
     check_head("dma lq=520 lk=520 d=128 low=nvfp4 gen=subnormal seed=3");
     check_head("dma lq=520 lk=520 d=128 low=nvfp4 gen=nonfinite seed=4");
+    check_head("dma lq=520 lk=520 d=128 low=nvfp4 gen=zero_blocks mask=causal seed=12");
+    check_head("dma lq=520 lk=520 d=128 low=nvfp4 gen=scale_edges arch=sm_120 seed=13");
     check_head("dma lq=200 lk=300 d=128 mask=causal low=mxfp4 gen=zero_blocks seed=5");
     check_head("dma lq=200 lk=300 d=64 arch=sm_100 gen=outlier seed=6");
     check_head("dma lq=200 lk=300 d=64 v=e4m3 gen=nonfinite mask=causal seed=7");

@@ -119,6 +119,7 @@ enum mxv_status mxv_log_write_case(struct mxv_log *log, const struct mxv_log_cas
 struct mxv_log_totals {
     size_t counts[MXV_VERDICT_COUNT];
     bool stopped_early;
+    bool lacking; // the cases lack something that the run had to meet: exit status 1 for 0
     double seconds;
     const char *hash; // of all outputs of the run
     size_t numbers_count;

@@ -11,8 +11,8 @@
 // bits of XXH3-64 of the output words, then the LSE words, of one query tile of one head; heads
 // first to last, query tiles numbered through the sequences. Words are 32 bits, little-endian, each
 // NaN replaced by the canonical one of its type. Lines that begin with `#` are comments, of which
-// `# device: NAME`, `# driver: VERSION` and `# arch: NAME` are read. tests/golden/test_recorded.c fails if this is
-// wrong.
+// `# device: NAME`, `# driver: VERSION` and `# arch: NAME` are read. tests/golden/test_recorded.c
+// fails if this is wrong.
 #ifndef MXVERIFY_RECORDED_H
 #define MXVERIFY_RECORDED_H
 

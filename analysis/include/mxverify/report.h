@@ -84,8 +84,11 @@ const struct mxv_report_value *mxv_report_find(const struct mxv_report_values *v
 const char *mxv_report_text(const struct mxv_report_values *values, const char *name,
                             const char *fallback);
 
+// Mandatory events (events.def) that the run had to meet and did not.
+size_t mxv_report_events_missing(const struct mxv_report *report);
+
 // Exit status of the run that the log records: mxv_exit_status, an incomplete log counting as
-// stopped early.
+// stopped early; 1 where mandatory events are missing.
 int mxv_report_exit_status(const struct mxv_report *report);
 
 // The command that repeats the case, quoted for a POSIX shell; release with free(). NULL when

@@ -53,6 +53,8 @@ void mxv_tier_sample(enum mxv_kernel kernel, uint64_t seed, uint64_t index, uint
 // Names of the tiers, for lists; NULL beyond the last one.
 const char *mxv_tier_name(unsigned tier);
 const char *mxv_tier_text(unsigned tier);
+// Whether the whole tier of that name has to meet the mandatory events of its kernels (events.def).
+bool mxv_tier_has_events(const char *tier);
 
 #ifdef __cplusplus
 }

@@ -136,7 +136,7 @@ struct mxv_verify_result {
     struct mxv_bound_report bound;
     struct mxv_gate_report gate;
     struct mxv_score_split split[MXV_ROUTE_COUNT];
-    struct mxv_split causes; // of kernels with bounds; else no elements
+    struct mxv_split causes;              // of kernels with bounds; else no elements
     double quantisation_rms, compute_rms; // output: truth (a) - (b), implementation - (b)
     size_t map_count;
     char maps[MXV_VERIFY_MAPS][1024];
