@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a verified case to its diagnosis: the heads that differ, as sheets. Heads without a
+// From a verified case to its diagnosis: the heads that differ, as sheets, and the known fault that
+// gives the same words (diagnose_fault.c). Heads without a
 // difference take part, so that "only head 3" can be said. Nothing is reported when memory is
 // short: the verdict stands without it.
 #include "verify.h"
@@ -29,7 +30,10 @@ void verify_diagnose(struct verification *v, struct mxv_verify_result *out)
             heads[i].got_lse = h->subject_lse;
         }
     }
+    char fault[400] = "";
+    if (v->options->name_fault)
+        verify_name_fault(v, fault, sizeof fault);
     if (heads && mxv_diagnose(&v->data.a, heads, v->heads, &d) == 0)
-        snprintf(out->diagnosis, sizeof out->diagnosis, "%s", d.sentence);
+        snprintf(out->diagnosis, sizeof out->diagnosis, "%s%s", fault, d.sentence);
     free(heads);
 }

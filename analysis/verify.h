@@ -181,6 +181,9 @@ void judge_bounds(struct verification *v, struct mxv_verify_result *out);
 
 // What the pattern of a failing case looks like, into out->diagnosis.
 void verify_diagnose(struct verification *v, struct mxv_verify_result *out);
+// diagnose_fault.c: the known fault that gives the words, as the beginning of that sentence; 0 and
+// "" when there is none. As snprintf.
+size_t verify_name_fault(const struct verification *v, char *text, size_t size);
 
 // Maps of the worst head into the folder of the options.
 int verify_maps(struct verification *v, struct mxv_verify_result *out);

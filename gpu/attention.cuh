@@ -6,12 +6,13 @@
 // which route a key tile takes, where its operands lie, and how raw scores are scaled:
 //
 //   typedef ... params;                    with a member `call`
-//   UNIT, LOG2, ROUTES                     PV unit, argument style, copies of Q
-//   unit(route)                            MXV_UNIT_* of the scores
-//   route(p, w, j)                         0 .. ROUTES - 1
-//   used(p, route)                         whether the call has that route at all
-//   query(p, w, route), keys(p, w, route)  first element of the head's rows
-//   scale(p, w, route, j, row, s)          on accumulators after the product
+//   UNIT, LOG2, ROUTES             PV unit, argument style, copies of Q
+//   unit(route)                    MXV_UNIT_* of the scores
+//   query(p, route), keys(p, route)  tensors of a route; NULL: the call has no such route
+//   plan_of(p, w), route(p, plan, j)  0 .. ROUTES - 1
+//   row_of(p, w, row), tile_of(p, w, route, j)  what scores are scaled by
+//   scale(p, w, route, j, row_of, tile_of, s)  on accumulators after the product
+//   block_rows_of(p, w, route, row, key)       where block scales lie, for block-scaled units
 //
 // Keys and values stream through two buffers of 64 rows, filled by cp.async one step ahead: the
 // chunks of K of a tile, then its chunks of V. Which warp computes what never depends on timing;
@@ -20,14 +21,15 @@
 #ifndef MXV_GPU_ATTENTION_CUH
 #define MXV_GPU_ATTENTION_CUH
 
-#include "softmax.cuh"
+#include "blocks.cuh"
+#include "fragment.cuh"
 #include "tile.cuh"
 
 enum { SCORE_TILES = MXV_GPU_TILE_N_MAX / 8, CHUNK_TILES = MXV_GPU_CHUNK / 8 };
 
 static __host__ __device__ constexpr int row_stride(int unit, int d)
 {
-    return (unit == MXV_UNIT_S8 ? d : 2 * d) + 16;
+    return unit_row_bytes(unit, d) + 16;
 }
 
 // Bytes of shared memory: the copies of Q, then two buffers.
@@ -61,14 +63,12 @@ static __device__ __forceinline__ void fetch(const typename K::params &p, const 
     const struct mxv_gpu_call &call = p.call;
     const struct part part = part_of(call, tiles, step);
     if (part.tile >= tiles.begin && part.tile < tiles.end) {
-        const int route = part.values ? 0 : K::route(p, w, part.tile);
+        const int route = part.values ? 0 : K::route(p, K::plan_of(p, w), part.tile);
         const int unit = part.values ? MXV_UNIT_F16 : K::unit(route);
-        const int row_bytes = unit == MXV_UNIT_S8 ? call.d : 2 * call.d;
+        const int row_bytes = unit_row_bytes(unit, call.d);
         const int inside = part.chunk * MXV_GPU_CHUNK, key = part.tile * call.tile_n + inside;
-        const uint8_t *rows = part.values
-                                  ? (const uint8_t *)call.v +
-                                        ((size_t)w.kv_head * call.tokens_k + w.k_first) * row_bytes
-                                  : K::keys(p, w, route);
+        const uint8_t *rows = (const uint8_t *)(part.values ? call.v : K::keys(p, route)) +
+                              ((size_t)w.kv_head * call.tokens_k + w.k_first) * row_bytes;
         const int existing = max(0, min(call.tile_n - inside, w.lk - key));
         load_rows(buffers + step % 2 * MXV_GPU_CHUNK * row_stride(MXV_UNIT_F16, D),
                   row_stride(unit, D), existing ? rows + (size_t)key * row_bytes : rows, row_bytes,
@@ -77,8 +77,11 @@ static __device__ __forceinline__ void fetch(const typename K::params &p, const 
     copy_commit();
 }
 
+// Raw scores of the warp's rows and of the keys from `key` on, which lie at k.
 template <class K, int D>
-static __device__ __forceinline__ void score_route(float (*s)[4], int route, uint32_t q, uint32_t k)
+static __device__ __forceinline__ void score_route(const typename K::params &p,
+                                                   const struct place &w, int route, int row,
+                                                   int key, uint32_t q, uint32_t k, float (*s)[4])
 {
     const int stride = row_stride(K::unit(route), D);
     if constexpr (K::unit(K::ROUTES - 1) == MXV_UNIT_S8) {
@@ -92,122 +95,14 @@ static __device__ __forceinline__ void score_route(float (*s)[4], int route, uin
 #pragma unroll
         for (int e = 0; e < 4; e++)
             s[t][e] = 0;
-    score_chunk<K::unit(0), D / 16>(s, q, k, stride);
-}
-
-// Whether the 16 rows from `first` on see every key of key tile j.
-static __device__ __forceinline__ bool all_visible(const struct mxv_gpu_call &call,
-                                                   const struct place &w, int j, int first)
-{
-    const int key = j * call.tile_n;
-    return visible_keys(call, w, first + 15).begin <= key &&
-           visible_keys(call, w, first).end >= key + call.tile_n;
-}
-
-// Contract 4: what is not visible; beyond the keys of the sequence always -inf.
-static __device__ __forceinline__ void mask_scores(const struct mxv_gpu_call &call,
-                                                   const struct place &w, int j, int row,
-                                                   float (&s)[SCORE_TILES][4])
-{
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-        const struct key_range seen = visible_keys(call, w, row + 8 * h);
-#pragma unroll
-        for (int t = 0; t < SCORE_TILES; t++)
-#pragma unroll
-            for (int e = 0; e < 2; e++) {
-                const int key = j * call.tile_n + t * 8 + threadIdx.x % 4 * 2 + e;
-                if (key >= w.lk)
-                    s[t][2 * h + e] = -INFINITY;
-                else if (key < seen.begin || key >= seen.end)
-                    s[t][2 * h + e] = call.finite ? MXV_MASKED_SCORE : -INFINITY;
-            }
-    }
-}
-
-static __device__ __forceinline__ size_t trace_slot(const struct mxv_gpu_call &call,
-                                                    const struct place &w, int j)
-{
-    const struct mxv_gpu_trace &trace = call.trace;
-    return ((size_t)w.head * trace.query_tiles + w.tile_index) * trace.key_tiles + j;
-}
-
-// Accumulator-shaped taps: columns of `words` of the rows of this thread.
-template <int TILES>
-static __device__ void trace_matrix(const struct mxv_gpu_call &call, const struct place &w, int j,
-                                    int row, int cols, uint32_t *words, const float (&x)[TILES][4])
-{
-    for (int h = 0; h < 2; h++)
-        for (int t = 0; t < TILES; t++)
-            for (int e = 0; e < 2; e++) {
-                const int r = row + 8 * h, column = t * 8 + threadIdx.x % 4 * 2 + e;
-                if (r < w.end && column < cols)
-                    words[(trace_slot(call, w, j) * call.tile_m + r - w.tile_begin) * cols +
-                          column] = __float_as_uint(x[t][2 * h + e]);
-            }
-}
-
-static __device__ void trace_weights(const struct mxv_gpu_call &call, const struct place &w, int j,
-                                     int row, const uint32_t (&p)[SCORE_TILES][2])
-{
-    for (int h = 0; h < 2; h++)
-        for (int t = 0; t < SCORE_TILES; t++)
-            for (int e = 0; e < 2; e++) {
-                const int r = row + 8 * h, column = t * 8 + threadIdx.x % 4 * 2 + e;
-                if (r < w.end && column < call.tile_n)
-                    call.trace.weight[(trace_slot(call, w, j) * call.tile_m + r - w.tile_begin) *
-                                          call.tile_n +
-                                      column] = p[t][h] >> (16 * e) & 0xffff;
-            }
-}
-
-static __device__ void trace_rows(const struct mxv_gpu_call &call, const struct place &w, int j,
-                                  int row, const struct softmax_rows &rows)
-{
-    for (int h = 0; h < 2; h++) {
-        const float total = softmax_total(rows.l[h]);
-        const size_t at = trace_slot(call, w, j) * call.tile_m + row + 8 * h - w.tile_begin;
-        if (row + 8 * h < w.end && threadIdx.x % 4 == 0) {
-            call.trace.max[at] = __float_as_uint(rows.m[h]);
-            call.trace.sum[at] = __float_as_uint(total);
-        }
-    }
-}
-
-static __device__ __forceinline__ void store_pair(const struct mxv_gpu_call &call, size_t at,
-                                                  float x, float y)
-{
-    if (call.out_type == MXV_GPU_F32)
-        *(float2 *)((float *)call.out + at) = make_float2(x, y);
-    else
-        *(uint32_t *)((uint16_t *)call.out + at) = call.out_type == MXV_GPU_F16
-                                                       ? pack_pair<MXV_UNIT_F16>(x, y)
-                                                       : pack_pair<MXV_UNIT_BF16>(x, y);
-}
-
-// Contract 6.
-template <bool LOG2, int D>
-static __device__ __forceinline__ void
-finish(const struct mxv_gpu_call &call, const struct place &w, int row,
-       const struct softmax_rows &rows, const float (&o)[D / 8][4])
-{
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-        const float total = softmax_total(rows.l[h]);
-        const float g = reciprocal_approx(total);
-        const size_t token = (size_t)w.head * call.tokens_q + w.q_first + row + 8 * h;
-        if (row + 8 * h >= w.end)
-            continue;
-#pragma unroll
-        for (int t = 0; t < D / 8; t++) {
-            const int channel = t * 8 + threadIdx.x % 4 * 2;
-            const float empty = call.empty_nan ? __uint_as_float(0x7fffffffu) : 0.0f;
-            const float x = total == 0 ? empty : __fmul_rn(o[t][2 * h], g);
-            const float y = total == 0 ? empty : __fmul_rn(o[t][2 * h + 1], g);
-            store_pair(call, token * D + channel, x, y);
-        }
-        if (call.lse && threadIdx.x % 4 == 0)
-            call.lse[token] = softmax_lse<LOG2>(call, rows.m[h], total);
+    if constexpr (K::unit(0) >= MXV_UNIT_MXF8) {
+        const struct block_rows rows = K::block_rows_of(p, w, route, row, key);
+        if (route == 0)
+            score_chunk_blocks<K::unit(0), D>(s, q, k, stride, rows);
+        else
+            score_chunk_blocks<K::unit(1), D>(s, q, k, stride, rows);
+    } else {
+        score_chunk<K::unit(0), D / 16>(s, q, k, stride);
     }
 }
 
@@ -239,11 +134,13 @@ static __device__ __forceinline__ uint32_t load_queries(const typename K::params
                                                         const struct place &w, uint32_t end,
                                                         uint32_t (&q)[K::ROUTES])
 {
+    const struct mxv_gpu_call &call = p.call;
     for (int r = 0; r < K::ROUTES; r++) {
         const int stride = row_stride(K::unit(r), D);
-        const int row_bytes = K::unit(r) == MXV_UNIT_S8 ? D : 2 * D;
-        if (K::used(p, r))
-            load_rows(end, stride, K::query(p, w, r) + (size_t)w.first * row_bytes, row_bytes,
+        const int row_bytes = unit_row_bytes(K::unit(r), D);
+        const size_t first = (size_t)w.head * call.tokens_q + w.q_first + w.first;
+        if (K::query(p, r))
+            load_rows(end, stride, (const uint8_t *)K::query(p, r) + first * row_bytes, row_bytes,
                       MXV_GPU_ROWS, w.end - w.first);
         q[r] = end + threadIdx.x / 32 * 16 * stride;
         end += MXV_GPU_ROWS * stride;
@@ -263,8 +160,10 @@ softmax_tile(const struct mxv_gpu_call &call, const struct place &w, int j, int 
     if (TRACE)
         trace_matrix(call, w, j, row, call.tile_n, call.trace.score, s);
     float alpha[2];
-    alpha[0] = softmax_row<K::LOG2>(call, 0, rows, s);
-    alpha[1] = softmax_row<K::LOG2>(call, 1, rows, s);
+    alpha[0] = softmax_row<K::LOG2, true>(call, call.tile_n, 0,
+                                          softmax_max(call.tile_n, 0, rows.m[0], s), rows, s);
+    alpha[1] = softmax_row<K::LOG2, true>(call, call.tile_n, 1,
+                                          softmax_max(call.tile_n, 1, rows.m[1], s), rows, s);
 #pragma unroll
     for (int t = 0; t < SCORE_TILES; t++)
 #pragma unroll
@@ -287,7 +186,7 @@ static __global__ void __launch_bounds__(MXV_GPU_THREADS, 1)
 {
     extern __shared__ __align__(128) uint8_t shared[];
     const struct mxv_gpu_call &call = p.call;
-    const struct place w = place_of(call);
+    const struct place w = place_of(call, blockIdx.x, blockIdx.y);
     const int row = w.first + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
     const bool active = w.first + threadIdx.x / 32 * 16 < w.end; // the same for a whole warp
     uint32_t q[K::ROUTES];
@@ -299,7 +198,7 @@ static __global__ void __launch_bounds__(MXV_GPU_THREADS, 1)
     fetch<K, D>(p, w, stream.tiles, 0, stream.buffers);
     for (int n = 0; n < stream.tiles.end - stream.tiles.begin; n++) {
         const int j = call.descending ? stream.tiles.end - 1 - n : stream.tiles.begin + n;
-        const int route = K::route(p, w, j);
+        const int route = K::route(p, K::plan_of(p, w), j);
         float s[SCORE_TILES][4];
         uint32_t weights[SCORE_TILES][2];
 #pragma unroll
@@ -307,11 +206,12 @@ static __global__ void __launch_bounds__(MXV_GPU_THREADS, 1)
             if (chunk * MXV_GPU_CHUNK < call.tile_n) {
                 const uint32_t keys = next_chunk<K, D>(p, w, stream);
                 if (active)
-                    score_route<K, D>(s + chunk * CHUNK_TILES, route, q[route], keys);
+                    score_route<K, D>(p, w, route, row, j * p.call.tile_n + chunk * MXV_GPU_CHUNK,
+                                      q[route], keys, s + chunk * CHUNK_TILES);
                 __syncthreads();
             }
         if (active) {
-            K::scale(p, w, route, j, row, s);
+            K::scale(p, w, route, j, K::row_of(p, w, row), K::tile_of(p, w, route, j), s);
             softmax_tile<K, D, TRACE>(call, w, j, row, rows, s, weights, o);
         }
 #pragma unroll

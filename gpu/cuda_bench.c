@@ -1,11 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_bench: times the kernels on random data: 32 heads, d = 128, 8,192 and 16,384 tokens, causal
-// and not, operands prepared beforehand, and the block quantisers beside a device copy. Events
-// around each launch, 3 warm-up launches, median of 15; two input sets in turn. TFLOP/s counts 4 d
-// operations a score, half of the scores under a causal mask. gpu/bench/compare.py times PyTorch on
-// the same shapes. Exit status: 0, or 3 without a device.
+// cuda_bench [--quantisers | --attention]: times the kernels on random data: 32 heads, d = 128,
+// 8,192 and 16,384 tokens, causal and not, operands prepared beforehand, and the block quantisers
+// (bench_quantisers.c). Events around each launch, half a second of rest before a series (the chip
+// runs into its power limit within a tenth), 3 warm-up launches, median of 15; two input sets in
+// turn. TFLOP/s counts 4 d operations a score, half of the scores under a causal mask.
+// gpu/bench/compare.py times PyTorch on the same shapes in the same way. Exit status: 0, or 3
+// without a device.
+#include "bench_quantisers.h"
 #include "cuda_memory.h"
 #include "operands.h"
 
@@ -13,11 +16,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { HEADS = 32, D = 128, SETS = 2, REPEATS = 15, WARM_UP = 3 };
+enum { HEADS = 32, D = 128, TOKENS = 16384, SETS = 2, REPEATS = 15, WARM_UP = 3 };
 
 static struct cuda_run run;
 static char message[512];
+static const int32_t *zeros; // on the device: everything is sequence 0
 
 static void checked(int error, const char *what)
 {
@@ -34,22 +39,36 @@ static uint64_t mix(uint64_t z)
     return z ^ (z >> 31);
 }
 
-// Random 16-bit words that are numbers of magnitude 2^-4 .. 2 in binary16, and moderate in
-// bfloat16.
-static uint16_t *random_halves(size_t n, uint64_t seed)
+// A tensor of binary16 numbers close to standard normal: sums of eight random bytes.
+static const void *random_tensor(size_t n, uint64_t seed)
 {
-    uint16_t *host = malloc(n * sizeof *host);
+    float *host = malloc(n * sizeof *host);
     if (!host)
         exit(3);
 #pragma omp parallel for
     for (size_t i = 0; i < n; i++) {
-        const uint64_t r = mix(seed * UINT64_C(1000003) + i);
-        host[i] = (uint16_t)((r & 0x83ff) | (11 + (r >> 20) % 5) << 10);
+        uint64_t r = mix(seed * UINT64_C(1000003) + i);
+        unsigned sum = 0;
+        for (int k = 0; k < 8; k++, r >>= 8)
+            sum += (unsigned)(r & 255);
+        host[i] = ((float)sum - 1020.0f) / 209.0f;
     }
-    uint16_t *device = cuda_send(&run, host, n * sizeof *host);
+    const struct mxv_gpu_rows rows = {.data = cuda_send(&run, host, n * sizeof *host),
+                                      .type = MXV_GPU_F32,
+                                      .cast = MXV_GPU_F16,
+                                      .heads = 1,
+                                      .tokens = (int32_t)(n / D),
+                                      .d = D,
+                                      .sequences = 1,
+                                      .cu = zeros,
+                                      .sequence_of = zeros,
+                                      .channel_group = 1};
+    void *tensor = cuda_allocate(&run, n * 2);
     free(host);
     checked(0, "input");
-    return device;
+    checked(mxv_gpu_cast(&rows, tensor), "cast");
+    checked((int)cudaDeviceSynchronize(), "cast");
+    return tensor;
 }
 
 static int by_value(const void *a, const void *b)
@@ -65,6 +84,7 @@ static float median_ms(int (*launch)(void *ctx, int set), void *ctx)
     cudaEvent_t start, end;
     checked((int)cudaEventCreate(&start), "event");
     checked((int)cudaEventCreate(&end), "event");
+    nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
     for (int i = 0; i < WARM_UP; i++)
         checked(launch(ctx, i % SETS), "launch");
     for (int i = 0; i < REPEATS; i++) {
@@ -80,14 +100,18 @@ static float median_ms(int (*launch)(void *ctx, int set), void *ctx)
     return ms[REPEATS / 2];
 }
 
+struct inputs { // of a set, for the longest sequence; shorter ones use the beginning
+    const void *q, *k, *v;
+};
+
 struct bench {
+    struct inputs in[SETS];
     struct mxv_gpu_flash flash[SETS];
     struct mxv_gpu_dma dma[SETS];
-    struct mxv_gpu_tilemix tilemix[SETS];
-    struct mxv_gpu_rows rows[SETS];
+    struct mxv_gpu_tilemix tilemix[SETS], wide[SETS]; // key tiles of 64 and of 128 keys
+    struct mxv_gpu_rows q[SETS], k[SETS];
     uint8_t *codes, *scales;
-    enum mxv_gpu_block_format format;
-    size_t copy_bytes;
+    uint32_t *work, *words; // of row scales; the route words
 };
 
 static int launch_flash(void *ctx, int set)
@@ -105,17 +129,53 @@ static int launch_tilemix(void *ctx, int set)
     return mxv_gpu_tilemix(&((struct bench *)ctx)->tilemix[set], false);
 }
 
-static int launch_quantise(void *ctx, int set)
+static int launch_wide(void *ctx, int set)
 {
-    const struct bench *b = ctx;
-    return mxv_gpu_quantise(&b->rows[set], b->format, MXV_GPU_RULE_FLOOR, b->codes, b->scales);
+    return mxv_gpu_tilemix(&((struct bench *)ctx)->wide[set], false);
 }
 
-static int launch_copy(void *ctx, int set)
+// Quantises one side to MXFP8 and MXFP4 and decodes it into the buffers that the kernel reads.
+static int quantise_side(const struct bench *b, struct mxv_gpu_rows rows, float factor,
+                         const void *high, const void *low)
 {
-    const struct bench *b = ctx;
-    return (int)cudaMemcpyAsync((void *)b->rows[1 - set].data, b->rows[set].data, b->copy_bytes,
-                                cudaMemcpyDeviceToDevice, 0);
+    const size_t n = (size_t)rows.heads * (size_t)rows.tokens * (size_t)rows.d;
+    rows.scaled = factor != 1;
+    rows.factor = factor;
+    int error = 0;
+    for (int pass = 0; pass < 2 && error == 0; pass++) {
+        const enum mxv_gpu_block_format format = pass ? MXV_GPU_MXFP4 : MXV_GPU_MXFP8_E4M3;
+        error = mxv_gpu_quantise(&rows, format, MXV_GPU_RULE_FLOOR, b->codes, b->scales);
+        if (error == 0)
+            error = mxv_gpu_decode(format, b->codes, b->scales, n,
+                                   (uint16_t *)(uintptr_t)(pass ? low : high));
+    }
+    return error;
+}
+
+static int quantise_dma(const struct bench *b, int set)
+{
+    const struct mxv_gpu_dma *p = &b->dma[set];
+    const int error = quantise_side(b, b->q[set], p->call.c, p->q_high, p->q_low);
+    return error ? error : quantise_side(b, b->k[set], 1, p->k_high, p->k_low);
+}
+
+static int launch_quantised_dma(void *ctx, int set)
+{
+    const int error = quantise_dma(ctx, set);
+    return error ? error : launch_dma(ctx, set);
+}
+
+// INT8 codes and scales of one side, a scale for `tile` rows.
+static const int8_t *quantise_int8(struct bench *b, const struct mxv_gpu_rows *rows, int tile,
+                                   const float **scale)
+{
+    int8_t *codes = cuda_allocate(&run, (size_t)HEADS * TOKENS * D);
+    float *scales = cuda_allocate(&run, (size_t)HEADS * TOKENS * sizeof *scales);
+    checked(0, "memory");
+    checked(mxv_gpu_row_scales(rows, MXV_GPU_PER_TILE, tile, 127, 0, b->work, scales), "scales");
+    checked(mxv_gpu_quantise_int8(rows, scales, false, codes), "codes");
+    *scale = scales;
+    return codes;
 }
 
 static struct mxv_gpu_call call_of(int n, bool causal, int tile_n, const int32_t *cu)
@@ -144,62 +204,79 @@ static struct mxv_gpu_call call_of(int n, bool causal, int tile_n, const int32_t
     return c;
 }
 
+static struct mxv_gpu_rows rows_of(const void *data, int n, const int32_t *cu)
+{
+    return (struct mxv_gpu_rows){.data = data,
+                                 .type = MXV_GPU_F16,
+                                 .cast = MXV_GPU_F16,
+                                 .heads = HEADS,
+                                 .tokens = n,
+                                 .d = D,
+                                 .sequences = 1,
+                                 .cu = cu,
+                                 .sequence_of = zeros,
+                                 .channel_group = 1};
+}
+
+static void fill_set(struct bench *b, int i, int n, bool causal, const int32_t *cu)
+{
+    const size_t bytes = (size_t)HEADS * TOKENS * D * 2; // the same slabs for every n
+    const struct inputs *in = &b->in[i];
+    struct mxv_gpu_call call = call_of(n, causal, 128, cu), narrow = call_of(n, causal, 64, cu);
+    call.v = narrow.v = in->v;
+    call.out = narrow.out = cuda_allocate(&run, bytes);
+    b->q[i] = rows_of(in->q, n, cu);
+    b->k[i] = rows_of(in->k, n, cu);
+    b->flash[i] = (struct mxv_gpu_flash){.call = call, .q = in->q, .k = in->k};
+    b->dma[i] = (struct mxv_gpu_dma){.call = call,
+                                     .q_high = cuda_allocate(&run, bytes),
+                                     .k_high = cuda_allocate(&run, bytes),
+                                     .q_low = cuda_allocate(&run, bytes),
+                                     .k_low = cuda_allocate(&run, bytes),
+                                     .diag = 1,
+                                     .sink = 1};
+    struct mxv_gpu_tilemix t = {.call = narrow,
+                                .q = in->q,
+                                .k = in->k,
+                                .words = b->words,
+                                .words_per_row = 8,
+                                .word_bits = 32,
+                                .query_tiles = n / 128,
+                                .group = 1,
+                                .k_scale_per_tile = true};
+    t.q_int8 = quantise_int8(b, &b->q[i], 128, &t.q_scale);
+    b->tilemix[i] = b->wide[i] = t;
+    b->tilemix[i].k_int8 = quantise_int8(b, &b->k[i], 64, &b->tilemix[i].k_scale);
+    b->wide[i].k_int8 = quantise_int8(b, &b->k[i], 128, &b->wide[i].k_scale);
+    b->wide[i].call = call;
+    checked(0, "memory");
+    checked(quantise_dma(b, i), "quantise");
+}
+
 static void fill(struct bench *b, int n, bool causal)
 {
-    const size_t elements = (size_t)HEADS * (size_t)n * D, words = (size_t)HEADS * (size_t)n / 128;
+    const size_t elements = (size_t)HEADS * (size_t)TOKENS * D;
     const int32_t starts[2] = {0, n};
+    int32_t *zero;
     cuda_memory_reset();
-    const int32_t *cu = cuda_send(&run, starts, sizeof starts);
-    const struct mxv_gpu_call wide = call_of(n, causal, 128, cu),
-                              narrow = call_of(n, causal, 64, cu);
-    float *scale = malloc((size_t)HEADS * (size_t)n * sizeof *scale);
-    for (size_t i = 0; scale && i < (size_t)HEADS * (size_t)n; i++)
-        scale[i] = 1.0f / 64;
-    const float *row_scale = cuda_send(&run, scale, (size_t)HEADS * (size_t)n * sizeof *scale);
-    uint32_t *plan = cuda_allocate(&run, words * 8 * sizeof *plan);
-    int32_t *sequence_of = cuda_allocate(&run, (size_t)n * sizeof *sequence_of);
+    zero = cuda_allocate(&run, elements / D * sizeof *zero);
     b->codes = cuda_allocate(&run, elements);
     b->scales = cuda_allocate(&run, elements / 16);
+    b->work = cuda_allocate(&run, elements / D * sizeof *b->work);
+    b->words = cuda_allocate(&run, (size_t)HEADS * TOKENS / 128 * 8 * sizeof *b->words);
     checked(0, "memory");
-    checked((int)cudaMemset(sequence_of, 0, (size_t)n * sizeof *sequence_of), "memset");
-    free(scale);
+    checked((int)cudaMemset(zero, 0, elements / D * sizeof *zero), "memset");
+    zeros = zero;
     for (int i = 0; i < SETS; i++) {
         const uint64_t seed = (uint64_t)(10 * i);
-        const void *q = random_halves(elements, seed + 1), *k = random_halves(elements, seed + 2);
-        const void *v = random_halves(elements, seed + 3);
-        const int8_t *q8 = (const int8_t *)random_halves(elements / 2, seed + 4);
-        const int8_t *k8 = (const int8_t *)random_halves(elements / 2, seed + 5);
-        void *out = cuda_allocate(&run, elements * 2);
-        checked(0, "memory");
-        b->flash[i] = (struct mxv_gpu_flash){.call = wide, .q = q, .k = k};
-        b->dma[i] = (struct mxv_gpu_dma){
-            .call = wide, .q_high = q, .k_high = k, .q_low = k, .k_low = q, .diag = 1, .sink = 1};
-        b->tilemix[i] = (struct mxv_gpu_tilemix){.call = narrow,
-                                                 .q = q,
-                                                 .k = k,
-                                                 .q_int8 = q8,
-                                                 .k_int8 = k8,
-                                                 .q_scale = row_scale,
-                                                 .k_scale = row_scale,
-                                                 .words = plan,
-                                                 .words_per_row = 8,
-                                                 .word_bits = 32,
-                                                 .query_tiles = n / 128,
-                                                 .group = 1};
-        b->flash[i].call.v = b->dma[i].call.v = b->tilemix[i].call.v = v;
-        b->flash[i].call.out = b->dma[i].call.out = b->tilemix[i].call.out = out;
-        b->rows[i] = (struct mxv_gpu_rows){.data = q,
-                                           .type = MXV_GPU_F16,
-                                           .cast = MXV_GPU_F16,
-                                           .heads = HEADS,
-                                           .tokens = n,
-                                           .d = D,
-                                           .sequences = 1,
-                                           .cu = cu,
-                                           .sequence_of = sequence_of,
-                                           .channel_group = 1};
+        b->in[i] =
+            (struct inputs){random_tensor(elements, seed + 1), random_tensor(elements, seed + 2),
+                            random_tensor(elements, seed + 3)};
     }
-    b->copy_bytes = elements * 2;
+    const int32_t *cu = cuda_send(&run, starts, sizeof starts);
+    for (int i = 0; i < SETS; i++)
+        fill_set(b, i, n, causal, cu);
+    checked((int)cudaDeviceSynchronize(), "operands");
 }
 
 static void print_rate(const char *name, int n, bool causal, float ms)
@@ -212,9 +289,7 @@ static void print_rate(const char *name, int n, bool causal, float ms)
 
 static void set_plan(struct bench *b, int n, int byte)
 {
-    checked(
-        (int)cudaMemset((void *)b->tilemix[0].words, byte, (size_t)HEADS * (size_t)n / 128 * 32),
-        "memset");
+    checked((int)cudaMemset(b->words, byte, (size_t)HEADS * (size_t)n / 128 * 32), "memset");
 }
 
 static void attention_rates(struct bench *b, int n, bool causal)
@@ -222,42 +297,35 @@ static void attention_rates(struct bench *b, int n, bool causal)
     fill(b, n, causal);
     print_rate("flash f16", n, causal, median_ms(launch_flash, b));
     print_rate("dma D=s=1, decoded", n, causal, median_ms(launch_dma, b));
+    print_rate("dma with quantising", n, causal, median_ms(launch_quantised_dma, b));
     set_plan(b, n, 0);
-    print_rate("tilemix all INT8", n, causal, median_ms(launch_tilemix, b));
+    print_rate("tilemix INT8, 128x64", n, causal, median_ms(launch_tilemix, b));
+    print_rate("tilemix INT8, 128x128", n, causal, median_ms(launch_wide, b));
     set_plan(b, n, 0x55);
-    print_rate("tilemix 50% INT8", n, causal, median_ms(launch_tilemix, b));
+    print_rate("tilemix 50%, 128x64", n, causal, median_ms(launch_tilemix, b));
+    print_rate("tilemix 50%, 128x128", n, causal, median_ms(launch_wide, b));
 }
 
-static void quantiser_rates(struct bench *b)
-{
-    static const char *const names[] = {"mxfp8_e4m3", "mxfp8_e5m2", "mxfp4", "nvfp4"};
-    static const double bits[] = {8.25, 8.25, 4.25,
-                                  4.5}; // a value, its share of the scale included
-    const double elements = (double)b->copy_bytes / 2;
-    float ms = median_ms(launch_copy, b);
-    printf("%-22s %9.3f ms %7.1f GB/s\n", "device copy", (double)ms,
-           2 * (double)b->copy_bytes / (double)ms * 1e-6);
-    for (int f = MXV_GPU_MXFP8_E4M3; f <= MXV_GPU_NVFP4; f++) {
-        b->format = (enum mxv_gpu_block_format)f;
-        ms = median_ms(launch_quantise, b);
-        printf("quantise %-13s %9.3f ms %7.1f GB/s\n", names[f], (double)ms,
-               elements * (2 + bits[f] / 8) / (double)ms * 1e-6);
-    }
-}
-
-int main(void)
+int main(int argc, char **argv)
 {
     static struct bench b;
+    const bool quantisers_alone = argc == 2 && strcmp(argv[1], "--quantisers") == 0;
+    const bool attention_alone = argc == 2 && strcmp(argv[1], "--attention") == 0;
     char text[256];
     run = (struct cuda_run){.message = message, .size = sizeof message};
+    if (argc > 1 && !quantisers_alone && !attention_alone) {
+        fprintf(stderr, "usage: cuda_bench [--quantisers | --attention]\n");
+        return 3;
+    }
     if (mxv_cuda_device(text, sizeof text)) {
         fprintf(stderr, "cuda_bench: %s\n", text);
         return 3;
     }
     printf("device: %s\n", text);
-    for (int n = 8192; n <= 16384; n *= 2)
+    for (int n = 8192; n <= TOKENS && !quantisers_alone; n *= 2)
         for (int causal = 0; causal < 2; causal++)
             attention_rates(&b, n, causal);
-    quantiser_rates(&b);
+    if (!attention_alone)
+        bench_quantisers();
     return 0;
 }

@@ -5,6 +5,7 @@
 // inputs are first brought into their declared type, as a caller would hold them.
 // gpu/cuda_verify compares every operand, tap and output of this file with the emulation's.
 #include "cuda_state.h"
+#include "launch_sm90.h"
 
 #include <cuda_runtime_api.h>
 #include <stdio.h>
@@ -180,7 +181,9 @@ static void run_tilemix(struct state *s)
                                 .query_tiles = s->query_tiles,
                                 .group = (int32_t)a->group,
                                 .msb_first = a->msb_first,
-                                .one_is_int8 = a->one_is_int8};
+                                .one_is_int8 = a->one_is_int8,
+                                .k_scale_per_tile = !a->kv_cache && (a->k_gran == MXV_GRAN_BLOCK ||
+                                                                     a->k_gran == MXV_GRAN_WARP)};
     p.words = send_words(s);
     p.q = cuda_cast_side(s, &s->q, MXV_STAGE_Q_CODE);
     p.q_scale = cuda_granular_scales(s, &s->q, a->q_gran, a->tile_m);
@@ -325,6 +328,7 @@ int mxv_cuda_run(const struct mxv_attention *a, bool taps, struct mxv_cuda_resul
     s.call.cu_k = cu_k;
     fill_call(&s, a->cu_q[a->sequences]);
     send_blocks(&s);
+    out->wgmma = mxv_gpu_takes_wgmma(&s.call);
     if (!s.run.failed)
         attend(&s);
     return s.run.failed ? -1 : 0;

@@ -20,6 +20,7 @@ struct mxv_cuda_result {
     uint32_t *out;                                    // [heads_q][tokens of all sequences][d]
     uint32_t *lse;                                    // [heads_q][tokens]; NULL for lse=none
     size_t key_tiles;                                 // slots of a query tile in tile taps
+    bool wgmma;                                       // the path: wgmma, else mma.sync
     uint32_t *taps[MXV_STAGE_COUNT][MXV_ROUTE_COUNT]; // NULL: not recorded
 };
 

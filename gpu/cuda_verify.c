@@ -21,32 +21,45 @@ struct settings {
     struct verify_options verify;
     size_t first;
     bool adapt;         // replace what the kernels do not offer instead of skipping
+    bool wgmma;         // d and key tile become what the wgmma path takes
     double budget;      // seconds after which no case is started; 0: none
     const char *folder; // for recorded results; NULL: none
 };
 
 struct totals {
     uint64_t ran, skipped, bad, words, taps, differing, trace_differing;
-    uint64_t cases[MXV_KERNEL_COUNT], tiles[MXV_KERNEL_COUNT][MXV_ROUTE_COUNT];
+    uint64_t cases[MXV_KERNEL_COUNT], wgmma[MXV_KERNEL_COUNT],
+        tiles[MXV_KERNEL_COUNT][MXV_ROUTE_COUNT];
     double device_seconds, emulation_seconds;
 };
 
 static const char usage[] =
     "usage: cuda_verify [--kernel K] [--cases TIER] [--count N] [--seed HEX] [--first I]\n"
-    "                   [--taps] [--adapt] [--tiles N] [--fault NAME] [--budget S] [--out DIR]\n"
+    "                   [--taps] [--adapt] [--wgmma] [--tiles N] [--fault NAME] [--budget S] "
+    "[--out DIR]\n"
     "  --kernel K    flash, dma, tilemix or all          --cases TIER  smoke, quick, fuzz, a file\n"
     "  --taps        compare every tap, not only out and lse\n"
     "  --adapt       set arch=sm_90 and replace options the kernels lack, instead of skipping\n"
+    "  --wgmma       set d and key tile to 64 or 128, which the wgmma path takes\n"
     "  --tiles N     emulate N query tiles of each head only (large cases)\n"
     "  --fault NAME  switch a defect on in the emulation, to see the report\n"
     "  --budget S    start no case after S seconds       --out DIR     write recorded.txt there\n";
 
 static bool read_options(int argc, char **argv, struct settings *s)
 {
-    static const struct option options[] = {
-        {"kernel", 1, 0, 'k'}, {"cases", 1, 0, 'c'}, {"count", 1, 0, 'n'},  {"seed", 1, 0, 's'},
-        {"first", 1, 0, 'f'},  {"taps", 0, 0, 't'},  {"adapt", 0, 0, 'a'},  {"tiles", 1, 0, 'T'},
-        {"fault", 1, 0, 'F'},  {"out", 1, 0, 'o'},   {"budget", 1, 0, 'b'}, {0}};
+    static const struct option options[] = {{"kernel", 1, 0, 'k'},
+                                            {"cases", 1, 0, 'c'},
+                                            {"count", 1, 0, 'n'},
+                                            {"seed", 1, 0, 's'},
+                                            {"first", 1, 0, 'f'},
+                                            {"taps", 0, 0, 't'},
+                                            {"adapt", 0, 0, 'a'},
+                                            {"tiles", 1, 0, 'T'},
+                                            {"fault", 1, 0, 'F'},
+                                            {"out", 1, 0, 'o'},
+                                            {"budget", 1, 0, 'b'},
+                                            {"wgmma", 0, 0, 'w'},
+                                            {0}};
     enum mxv_fault fault;
     int o;
     *s = (struct settings){.tier = {.tier = "smoke", .kernel = "all", .seed = 1}};
@@ -72,6 +85,9 @@ static bool read_options(int argc, char **argv, struct settings *s)
             break;
         case 'a':
             s->adapt = true;
+            break;
+        case 'w':
+            s->wgmma = true;
             break;
         case 'T':
             s->verify.tiles = strtoull(optarg, NULL, 10);
@@ -114,6 +130,12 @@ static void adapt_case(struct mxv_case *c)
     }
 }
 
+static void fit_wgmma(struct mxv_case *c)
+{
+    c->d = c->d <= 64 ? 64 : 128;
+    c->tile.n = c->tile.n <= 64 ? 64 : 128;
+}
+
 static double seconds(void)
 {
     struct timespec t;
@@ -134,6 +156,7 @@ static void add_outcome(struct totals *t, enum mxv_kernel kernel, const struct v
     t->device_seconds += o->device_seconds;
     t->emulation_seconds += o->emulation_seconds;
     t->cases[kernel] += o->ran;
+    t->wgmma[kernel] += o->ran && o->wgmma;
     for (unsigned r = 0; r < MXV_ROUTE_COUNT; r++)
         t->tiles[kernel][r] += o->tile_count[r];
 }
@@ -159,6 +182,8 @@ static void run_case(const struct settings *s, const struct mxv_tier *tier, size
     mxv_tier_case(tier, i, &c);
     if (s->adapt)
         adapt_case(&c);
+    if (s->wgmma)
+        fit_wgmma(&c);
     verify_case(&c, &s->verify, &o);
 #pragma omp critical(report)
     {
@@ -206,8 +231,8 @@ static void print_totals(const struct totals *t, double wall)
     for (unsigned k = 0; k < MXV_KERNEL_COUNT; k++) {
         if (!t->cases[k])
             continue;
-        printf("  %-8s %" PRIu64 " cases; score tiles", mxv_choice_name(MXV_CHOICE_KERNEL, k),
-               t->cases[k]);
+        printf("  %-8s %" PRIu64 " cases, %" PRIu64 " by wgmma; score tiles",
+               mxv_choice_name(MXV_CHOICE_KERNEL, k), t->cases[k], t->wgmma[k]);
         for (unsigned r = 0; r < MXV_ROUTE_COUNT; r++)
             if (t->tiles[k][r])
                 printf(" %s %" PRIu64, mxv_choice_name(MXV_CHOICE_ROUTE, r), t->tiles[k][r]);

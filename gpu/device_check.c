@@ -1,15 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// device_check [--all] [--seed HEX]: compares single instructions and the block quantisers of the
-// device with the models: special functions and conversions over every 256th binary32 word (--all:
-// over all 2^32), mma.sync over seeded tiles of several exponent families, blocks over all formats
-// and scale rules. A NaN equals any NaN of its type. docs/gpu.md is the manual.
+// device_check [--all] [--blocks] [--seed HEX]: compares single instructions and the block
+// quantisers of the device with the models: special functions and conversions over every 256th
+// binary32 word (--all: over all 2^32), mma.sync over seeded tiles of several exponent families,
+// block quantisers over all formats, rules, orders, input types and layouts (check_blocks.c; alone
+// with --blocks). A NaN equals any NaN of its type. docs/gpu.md is the manual.
 //
 // Exit status: 0 nothing differs, 1 something does, 3 usage or no device.
+#include "check_blocks.h"
 #include "check_units.h"
-#include "cuda_memory.h"
-#include "operands.h"
+#include "cuda_run.h"
 
 #include <cuda_runtime_api.h>
 #include <inttypes.h>
@@ -19,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 1 << 24, TILES = 1 << 13, BLOCK_ROWS = 1 << 14, BLOCK_D = 128 };
+enum { CHUNK = 1 << 24, TILES = 1 << 13 };
 
 static uint64_t total_bad;
 
@@ -104,7 +105,7 @@ static bool same(enum mxv_element f, uint32_t x, uint32_t y)
     return x == y || (mxv_element_is_nan(f, x) && mxv_element_is_nan(f, y));
 }
 
-static void conclude(const char *what, uint64_t n, uint64_t bad)
+static void conclude(const char *what, uint64_t n, uint64_t bad) // a check_report
 {
     printf("%-34s %12" PRIu64 " compared, %" PRIu64 " differ\n", what, n, bad);
     fflush(stdout);
@@ -226,129 +227,38 @@ static void check_mma(enum mxv_check_mma_op op, const char *model, size_t k, uns
     free(d);
 }
 
-// A binary32 word of a block: one exponent range a block, with zeros, subnormals, Inf and NaN.
-static uint32_t block_word(uint64_t block, uint64_t i, uint64_t seed)
+static void check_instructions(uint32_t stride, uint64_t seed)
 {
-    const uint64_t b = mix(seed + block * 64), r = mix(b + i + 1);
-    const uint32_t base = (uint32_t)(b % 250), spread = 1 + (uint32_t)(b >> 20) % 20;
-    const uint32_t sign = (uint32_t)(r >> 60 & 1) << 31;
-    if (b >> 56 < 4 && r % 23 == 0)
-        return sign | (b >> 56 < 2 ? 0x7f800000u : 0x7fc00000u);
-    if (r % 37 == 0)
-        return sign;
-    const uint32_t fraction = r >> 33 & 1 ? (uint32_t)r & 0x7fffff : (uint32_t)(r & 7) << 20;
-    const uint32_t down = (uint32_t)(r >> 40) % spread;
-    return sign | (base > down ? base - down : 0) << 23 | fraction;
-}
-
-static uint64_t compare_block(enum mxv_gpu_block_format format, enum mxv_scale_rule rule,
-                              const uint32_t *x, const uint32_t *codes, uint8_t scale)
-{
-    static const enum mxv_element elements[] = {MXV_E4M3, MXV_E5M2, MXV_E2M1, MXV_E2M1};
-    const struct mxv_scale_policy policy = {.inf = MXV_SCALE_INF_MAX};
-    const size_t n = format == MXV_GPU_NVFP4 ? 16 : 32;
-    uint32_t amax = 0;
-    bool nan = false;
-    uint64_t bad = 0;
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t magnitude = x[i] & 0x7fffffffu;
-        nan = nan || magnitude > 0x7f800000u;
-        amax = magnitude > amax ? magnitude : amax;
-    }
-    uint8_t want = nan ? 0xFF : mxv_scale_e8m0(rule, elements[format], amax, &policy);
-    if (format == MXV_GPU_NVFP4)
-        want = nan ? 0x7F
-                   : (uint8_t)mxv_element_from_quotient(MXV_E4M3, amax, 0x40c00000u, MXV_ARITH_DIV,
-                                                        NULL);
-    bad += want != scale;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t code = 0;
-        if (!nan && format == MXV_GPU_NVFP4) {
-            const uint32_t s = mxv_element_to_f32(MXV_E4M3, want);
-            code = s ? (uint32_t)mxv_element_from_quotient(MXV_E2M1, x[i], s, MXV_ARITH_DIV, NULL)
-                     : x[i] >> 31 << 3;
-        } else if (!nan) {
-            struct mxv_value v = mxv_element_decode(MXV_F32, x[i]);
-            v.exp -= (int)want - 127;
-            code = (uint32_t)mxv_element_encode(elements[format], v, NULL);
-        }
-        bad += code != codes[i];
-    }
-    return bad;
-}
-
-static void check_blocks(enum mxv_gpu_block_format format, const char *name,
-                         enum mxv_scale_rule rule, uint64_t seed)
-{
-    const size_t n = (size_t)BLOCK_ROWS * BLOCK_D, size = (size_t)mxv_gpu_block_size(format);
-    const bool packed = format == MXV_GPU_MXFP4 || format == MXV_GPU_NVFP4;
-    char message[256] = "", text[96];
-    struct cuda_run run = {.message = message, .size = sizeof message};
-    uint32_t *x = host_memory(n * sizeof *x);
-    const int32_t starts[2] = {0, BLOCK_ROWS};
-    uint64_t bad = 0;
-    for (size_t i = 0; i < n; i++)
-        x[i] = block_word(i / size, i % size, seed + rule * 977);
-    cuda_memory_reset();
-    int32_t *sequence_of = cuda_allocate(&run, BLOCK_ROWS * sizeof *sequence_of);
-    uint8_t *codes = cuda_allocate(&run, packed ? n / 2 : n),
-            *scales = cuda_allocate(&run, n / size);
-    struct mxv_gpu_rows rows = {.type = MXV_GPU_F32,
-                                .cast = MXV_GPU_F32,
-                                .heads = 1,
-                                .tokens = BLOCK_ROWS,
-                                .d = BLOCK_D,
-                                .sequences = 1,
-                                .channel_group = 1,
-                                .sequence_of = sequence_of};
-    rows.data = cuda_send(&run, x, n * sizeof *x);
-    rows.cu = cuda_send(&run, starts, sizeof starts);
-    if (run.failed)
-        stop(message);
-    checked((int)cudaMemset(sequence_of, 0, BLOCK_ROWS * sizeof *sequence_of), name);
-    checked(mxv_gpu_quantise(&rows, format, (enum mxv_gpu_scale_rule)rule, codes, scales), name);
-    uint32_t *got = cuda_fetch_words(&run, codes, n, packed ? 0 : 1);
-    uint8_t *got_scales = cuda_fetch(&run, scales, n / size);
-    if (run.failed)
-        stop(message);
-#pragma omp parallel for reduction(+ : bad)
-    for (size_t b = 0; b < n / size; b++)
-        bad += compare_block(format, rule, x + b * size, got + b * size, got_scales[b]);
-    snprintf(text, sizeof text, "%s rule %s", name, mxv_scale_rule_name(rule));
-    conclude(text, n + n / size, bad);
-    free(x);
-    free(got);
-    free(got_scales);
-}
-
-int main(int argc, char **argv)
-{
-    uint32_t stride = 256;
-    uint64_t seed = 1;
-    char text[256];
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--all") == 0)
-            stride = 1;
-        else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
-            seed = strtoull(argv[++i], NULL, 16);
-        else
-            stop("usage: device_check [--all] [--seed HEX]");
-    }
-    if (mxv_cuda_device(text, sizeof text))
-        stop(text);
-    printf("device: %s\n", text);
 #define X(id, name) check_words(MXV_CHECK_##id, name, stride);
     MXV_CHECK_WORD_OPS(X)
 #undef X
 #define X(id, model, k, bytes, name) check_mma(MXV_CHECK_MMA_##id, model, k, bytes, seed);
     MXV_CHECK_MMA_OPS(X)
 #undef X
-    for (unsigned rule = 0; rule <= MXV_SCALE_MIDMAX; rule++) {
-        check_blocks(MXV_GPU_MXFP8_E4M3, "mxfp8_e4m3", (enum mxv_scale_rule)rule, seed);
-        check_blocks(MXV_GPU_MXFP8_E5M2, "mxfp8_e5m2", (enum mxv_scale_rule)rule, seed);
-        check_blocks(MXV_GPU_MXFP4, "mxfp4", (enum mxv_scale_rule)rule, seed);
+}
+
+int main(int argc, char **argv)
+{
+    uint32_t stride = 256;
+    uint64_t seed = 1;
+    bool blocks_alone = false;
+    char text[256];
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--all") == 0)
+            stride = 1;
+        else if (strcmp(argv[i], "--blocks") == 0)
+            blocks_alone = true;
+        else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
+            seed = strtoull(argv[++i], NULL, 16);
+        else
+            stop("usage: device_check [--all] [--blocks] [--seed HEX]");
     }
-    check_blocks(MXV_GPU_NVFP4, "nvfp4", MXV_SCALE_FLOOR, seed);
+    if (mxv_cuda_device(text, sizeof text))
+        stop(text);
+    printf("device: %s\n", text);
+    if (!blocks_alone)
+        check_instructions(stride, seed);
+    check_block_quantisers(seed, conclude);
     printf("%" PRIu64 " differ\n", total_bad);
     return total_bad ? 1 : 0;
 }

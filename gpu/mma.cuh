@@ -12,7 +12,23 @@
 #include <cuda_fp16.h>
 #include <stdint.h>
 
-enum mxv_gpu_unit { MXV_UNIT_F16, MXV_UNIT_BF16, MXV_UNIT_S8 };
+// Of MXF8 on: block-scaled units, with operands as codes (blocks.cuh).
+enum mxv_gpu_unit {
+    MXV_UNIT_F16,
+    MXV_UNIT_BF16,
+    MXV_UNIT_S8,
+    MXV_UNIT_MXF8,
+    MXV_UNIT_MXF4,
+    MXV_UNIT_NVF4
+};
+
+static __host__ __device__ constexpr int unit_row_bytes(int unit, int d)
+{
+    return unit == MXV_UNIT_S8     ? d
+           : unit < MXV_UNIT_MXF8  ? 2 * d
+           : unit == MXV_UNIT_MXF8 ? d
+                                   : d / 2;
+}
 
 static __device__ __forceinline__ uint32_t shared_address(const void *p)
 {

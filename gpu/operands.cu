@@ -143,30 +143,66 @@ extern "C" int mxv_gpu_cast(const struct mxv_gpu_rows *rows, void *out)
     return (int)cudaGetLastError();
 }
 
-static __device__ __forceinline__ int8_t int8_code(float x, float scale, bool away)
+// x / scale for inverse = 1 / scale, correctly rounded when the quotient is below 256 and not tiny
+// (its code is 0): two steps from x * inverse, each with an exact remainder; larger ones are cut
+// anyway. scale is 2^-90 .. 2^90.
+static __device__ __forceinline__ float quotient_of(float x, float scale, float inverse)
 {
-    const float quotient = __fdiv_rn(x, scale);
-    if (scale == 0 || quotient != quotient)
-        return 0;
-    const float magnitude = fminf(fabsf(quotient), 127.0f), whole = truncf(magnitude);
-    const float rounded = away ? (magnitude - whole >= 0.5f ? whole + 1 : whole) : rintf(magnitude);
-    return (int8_t)copysignf(rounded, quotient);
+    const float q0 = __fmul_rn(x, inverse);
+    const float q1 = __fmaf_rn(__fmaf_rn(-q0, scale, x), inverse, q0);
+    const float q2 = __fmaf_rn(__fmaf_rn(-q1, scale, x), inverse, q1);
+    return fabsf(q0) < 256.0f ? q2 : q0;
 }
 
-static __global__ void quantise_int8(const struct mxv_gpu_rows s, const float *scale, bool away,
-                                     int8_t *codes)
+// Code of a quotient. Adding 1.5 * 2^23 rounds to the nearest even integer and leaves two's
+// complement in the low byte.
+static __device__ __forceinline__ uint32_t int8_code(float quotient, bool away)
 {
-    const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < (size_t)s.heads * s.tokens * s.d)
-        codes[i] = int8_code(source_value(s, i / s.d, (int)(i % s.d)), scale[i / s.d], away);
+    const float q = fminf(fmaxf(quotient, -127.0f), 127.0f), magic = 12582912.0f;
+    float rounded = __fadd_rn(q, magic);
+    if (away && fabsf(__fsub_rn(q, __fsub_rn(rounded, magic))) == 0.5f) // a tie
+        rounded = __fadd_rn(magic, __fadd_rn(q, copysignf(0.5f, q)));
+    return quotient != quotient ? 0 : __float_as_uint(rounded) & 0xffu;
+}
+
+// 8 channels a thread; d is a multiple of 8. shift: log2 (d / 8) where that is a power of two, else
+// negative.
+static __global__ void quantise_int8(const __grid_constant__ struct mxv_gpu_rows s, int shift,
+                                     const float *scale, bool away, int8_t *codes)
+{
+    const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, eighths = (uint32_t)s.d / 8;
+    if (i >= (size_t)s.heads * s.tokens * eighths)
+        return;
+    const uint32_t row = shift < 0 ? i / eighths : i >> shift;
+    const float divisor = scale[row];
+    float x[8];
+    source_values(s, row, (int)((i - row * eighths) * 8), x);
+    if (divisor >= 0x1p-90f && divisor <= 0x1p90f) {
+        const float inverse = __frcp_rn(divisor);
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            x[k] = quotient_of(x[k], divisor, inverse);
+    } else {
+        for (int k = 0; k < 8; k++)
+            x[k] = divisor == 0 ? 0.0f : __fdiv_rn(x[k], divisor);
+    }
+    uint32_t word[2] = {0, 0};
+#pragma unroll
+    for (int k = 0; k < 8; k++)
+        word[k / 4] |= int8_code(x[k], away) << k % 4 * 8;
+    ((uint2 *)codes)[i] = make_uint2(word[0], word[1]);
 }
 
 extern "C" int mxv_gpu_quantise_int8(const struct mxv_gpu_rows *rows, const float *scale, bool away,
                                      int8_t *codes)
 {
     const size_t n = (size_t)rows->heads * rows->tokens * rows->d;
+    int shift = 0;
+    while (8 << shift < rows->d)
+        shift++;
     if (n)
-        quantise_int8<<<linear_blocks(n), MXV_GPU_LINEAR_THREADS>>>(*rows, scale, away, codes);
+        quantise_int8<<<linear_blocks(n / 8), MXV_GPU_LINEAR_THREADS>>>(
+            *rows, 8 << shift == rows->d ? shift : -1, scale, away, codes);
     return (int)cudaGetLastError();
 }
 

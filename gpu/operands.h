@@ -43,14 +43,19 @@ enum mxv_gpu_group {
     MXV_GPU_PER_THREAD_K  // within `tile` rows, those of equal (row mod 8) / 2
 };
 
+// Block formats, numbered as in <mxverify/blocks.def>. 4-bit codes lie two a byte, the lower
+// channel in the low half; 6-bit codes are a little-endian bit stream, four in three bytes.
 enum mxv_gpu_block_format {
     MXV_GPU_MXFP8_E4M3, // 32 elements, E8M0 scale, one byte a code
     MXV_GPU_MXFP8_E5M2,
-    MXV_GPU_MXFP4, // 32 elements, E8M0 scale, two codes a byte, the lower channel in the low half
-    MXV_GPU_NVFP4  // 16 elements, E4M3 scale, packed alike
+    MXV_GPU_MXFP6_E2M3, // 6-bit codes
+    MXV_GPU_MXFP6_E3M2,
+    MXV_GPU_MXFP4,  // 4-bit codes
+    MXV_GPU_MXINT8, // one byte a code
+    MXV_GPU_NVFP4   // 16 elements, E4M3 scale, 4-bit codes
 };
 
-// E8M0 scale rules, named as in docs/formats.md.
+// E8M0 scale rules, named and numbered as in docs/formats.md (scale_rule).
 enum mxv_gpu_scale_rule {
     MXV_GPU_RULE_FLOOR,
     MXV_GPU_RULE_RCEIL,
@@ -59,7 +64,43 @@ enum mxv_gpu_scale_rule {
     MXV_GPU_RULE_RATIO_FLOOR,
     MXV_GPU_RULE_NEAR15,
     MXV_GPU_RULE_NEAR_SQRT2,
-    MXV_GPU_RULE_MIDMAX
+    MXV_GPU_RULE_MIDMAX,
+    MXV_GPU_RULE_FLOOR_LIBM,
+    MXV_GPU_RULE_CEIL_LIBM
+};
+
+// Orders of operations of NVFP4, as in docs/formats.md (nvfp4_order; order ggml is not offered).
+enum mxv_gpu_nvfp4_order {
+    MXV_GPU_NVFP4_EXACT,
+    MXV_GPU_NVFP4_TE,
+    MXV_GPU_NVFP4_TORCHAO,
+    MXV_GPU_NVFP4_MODELOPT,
+    MXV_GPU_NVFP4_MODELOPT_STATIC,
+    MXV_GPU_NVFP4_TRTLLM,
+    MXV_GPU_NVFP4_SAGE3 // without tensor scale
+};
+
+// Where scales lie, as in docs/formats.md (scale_layout): a matrix of heads * tokens rows and
+// d / block columns. Padding of tiled layouts is written as 0.
+enum mxv_gpu_scale_layout {
+    MXV_GPU_LAYOUT_LINEAR,
+    MXV_GPU_LAYOUT_128X4,
+    MXV_GPU_LAYOUT_8X4,
+    MXV_GPU_LAYOUT_64X4
+};
+
+// What a block quantiser does; all zero is MXFP8 E4M3, rule floor, as <mxverify/block.h> has it
+// with scale_inf=max.
+struct mxv_gpu_quantiser {
+    enum mxv_gpu_block_format format;
+    enum mxv_gpu_scale_rule rule;   // not NVFP4
+    enum mxv_gpu_nvfp4_order order; // NVFP4
+    enum mxv_gpu_scale_layout layout;
+    bool unpacked;            // 4-bit and 6-bit codes one a byte
+    bool inf_is_nan;          // MX: a block with Inf has scale FF (scale_inf=nan) instead of FE
+    bool nan_is_zero;         // codes of a block whose scale is NaN are 0 (dma.md 1.4) instead of
+                              // NaN or, where the element has none, the largest value
+    const float *tensor_amax; // NVFP4: largest magnitude of the tensor, device memory; NULL: none
 };
 
 static inline int mxv_gpu_block_size(enum mxv_gpu_block_format f)
@@ -81,17 +122,29 @@ int mxv_gpu_channel_scales(const struct mxv_gpu_rows *rows, float divisor, float
 // out [heads][tokens][d] of type rows->cast.
 int mxv_gpu_cast(const struct mxv_gpu_rows *rows, void *out);
 // codes: R(x / scale of the row), clamped to +-127; 0 where the scale is 0 or the quotient NaN.
-// away: half away from zero instead of to even.
+// away: half away from zero instead of to even. d is a multiple of 8, data 16-byte aligned.
 int mxv_gpu_quantise_int8(const struct mxv_gpu_rows *rows, const float *scale, bool away,
                           int8_t *codes);
 // What a cache of such codes returns: T(code * scale), [heads][tokens][d] of type `cast`.
 int mxv_gpu_decode_int8(const struct mxv_gpu_rows *rows, const float *scale, const int8_t *codes,
                         void *out);
 
-// Codes [heads][tokens][d] (bytes, or half-bytes), scales [heads][tokens][d / block].
+// Bytes of the codes and of the scales, padding included, of `rows` rows of d values.
+size_t mxv_gpu_code_bytes(const struct mxv_gpu_quantiser *q, size_t rows, size_t d);
+size_t mxv_gpu_scale_bytes(const struct mxv_gpu_quantiser *q, size_t rows, size_t d);
+// Codes [heads][tokens][d], scales by layout; d is a multiple of the block size, at most 2^31
+// blocks. data is 16-byte aligned, codes 8-byte. Of *rows only data, type, cast and the sizes are
+// read when nothing happens to the values on their way. cudaErrorInvalidValue for what is not
+// offered.
+int mxv_gpu_quantise_blocks(const struct mxv_gpu_rows *rows, const struct mxv_gpu_quantiser *q,
+                            uint8_t *codes, uint8_t *scales);
+// The quantiser of dma.md 1.4: linear scales, NaN blocks with codes 0, NVFP4 in order exact.
 int mxv_gpu_quantise(const struct mxv_gpu_rows *rows, enum mxv_gpu_block_format format,
                      enum mxv_gpu_scale_rule rule, uint8_t *codes, uint8_t *scales);
-// out: bf16 of the exact code * scale, NaN for a NaN scale; elements = heads * tokens * d.
+// *out (device): the largest magnitude of n values, NaN if one is.
+int mxv_gpu_tensor_amax(const void *data, enum mxv_gpu_type type, size_t n, float *out);
+// MXFP8, MXFP4, NVFP4, packed, scales linear. out: bf16 of the exact code * scale, NaN for a NaN
+// scale; elements = heads * tokens * d, a multiple of 8.
 int mxv_gpu_decode(enum mxv_gpu_block_format format, const uint8_t *codes, const uint8_t *scales,
                    size_t elements, uint16_t *out);
 

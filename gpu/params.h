@@ -73,6 +73,15 @@ struct mxv_gpu_dma {
     int32_t query_tiles;
 };
 
+// dma on the block-scaled units of sm_120a: the q and k of `codes` are packed codes (MXFP8 E4M3
+// high; MXFP4 or NVFP4 low), beside their scale bytes [heads][tokens][d / block]. d: 64 or 128; V:
+// f16.
+struct mxv_gpu_dma_blocks {
+    struct mxv_gpu_dma codes;
+    const uint8_t *q_high_scales, *k_high_scales, *q_low_scales, *k_low_scales;
+    bool low_is_nvfp4;
+};
+
 // tilemix: 16-bit and INT8 copies with the scale of each row, and the route words.
 struct mxv_gpu_tilemix {
     struct mxv_gpu_call call;
@@ -83,6 +92,7 @@ struct mxv_gpu_tilemix {
     int32_t words_per_row, word_bits, query_tiles;
     int32_t group; // key tiles of one bit
     bool msb_first, one_is_int8;
+    bool k_scale_per_tile; // the keys of a key tile share their scale
 };
 
 #ifdef __cplusplus
@@ -94,6 +104,8 @@ extern "C" {
 int mxv_gpu_flash(const struct mxv_gpu_flash *p, bool trace);
 int mxv_gpu_dma(const struct mxv_gpu_dma *p, bool trace);
 int mxv_gpu_tilemix(const struct mxv_gpu_tilemix *p, bool trace);
+// Compiled for sm_120a alone, and only where the build names that architecture; never run.
+int mxv_gpu_dma_sm120(const struct mxv_gpu_dma_blocks *p, bool trace);
 
 #ifdef __cplusplus
 }

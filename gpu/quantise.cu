@@ -1,216 +1,201 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Block quantisers MXFP8 (E4M3, E5M2), MXFP4 and NVFP4, and the way back to bf16 (operands.h; OCP
-// Microscaling v1.0, 6.3; docs/kernels/dma.md 1.4). One thread a block.
-//
-// Dividing by an E8M0 scale is one multiplication by a power of two: exact, or below every
-// threshold of the element format (a product that is rounded is a binary32 subnormal). E8M0 rules
-// are integer comparisons of 24-bit significands. NVFP4 divides by the stored scale.
-// gpu/cuda_verify compares codes and scales with the emulation's taps; gpu/device_check compares
-// blocks over all scale rules with formats/.
-#include "source.cuh"
+// Block quantisers (operands.h; OCP Microscaling v1.0, 6.3; docs/kernels/dma.md 1.4): which kernel
+// serves a call, sizes, the tensor maximum, and the way back to bf16. The kernel is quantise.cuh,
+// its arithmetic quantise_scale.cuh and quantise_code.cuh; gpu/device_check compares every format,
+// rule, order, source and layout with formats/, gpu/cuda_verify with the emulation's taps.
+#include "quantise.cuh"
 
-#include <cuda_fp8.h>
-
-struct element { // of an MX block
-    int emax;    // of its largest normal number, whose significand in [2^23, 2^24) is `largest`
-    uint32_t largest;
-    int frac_bits;
-};
-
-static __device__ __forceinline__ struct element element_of(enum mxv_gpu_block_format format)
+static unsigned size_shift_of(enum mxv_gpu_block_format format)
 {
-    if (format == MXV_GPU_MXFP8_E4M3)
-        return {8, 0xE00000, 3}; // 448
-    if (format == MXV_GPU_MXFP8_E5M2)
-        return {15, 0xE00000, 2}; // 57344
-    return {2, 0xC00000, 1};      // 6
+    return format == MXV_GPU_NVFP4 ? 4 : 5;
 }
 
-static __device__ __forceinline__ int scale_exponent(enum mxv_gpu_scale_rule rule, struct element e,
-                                                     int exponent, uint32_t sig)
+// log2 of rows of a scale tile and of the row distance of neighbours (formats/scale_layout.c).
+static void layout_shifts(enum mxv_gpu_scale_layout layout, uint32_t *rows, uint32_t *distance)
 {
-    const int shrink = exponent - e.emax;
-    const uint64_t m = e.largest, ratio = (uint64_t)sig << (sig < e.largest);
-    const int ratio_floor = shrink - (sig < e.largest);
-    const unsigned drop = 23 - e.frac_bits;
-    const uint32_t kept = (sig + (1u << (drop - 1)) - 1 + (sig >> drop & 1)) >> drop << drop;
-    switch (rule) {
-    case MXV_GPU_RULE_RCEIL:
-        return shrink + (sig > e.largest);
-    case MXV_GPU_RULE_CEIL:
-        return shrink + (sig != 1u << 23);
-    case MXV_GPU_RULE_EVEN:
-        return shrink + (int)((sig + (1u << (22 - e.frac_bits))) >> 24);
-    case MXV_GPU_RULE_RATIO_FLOOR:
-        return ratio_floor;
-    case MXV_GPU_RULE_NEAR15:
-        return ratio_floor + (2 * ratio >= 3 * m);
-    case MXV_GPU_RULE_NEAR_SQRT2:
-        return ratio_floor + (ratio * ratio >= 2 * m * m);
-    case MXV_GPU_RULE_MIDMAX:
-        return shrink + (kept > e.largest);
-    default:
-        return shrink;
+    static const uint8_t shifts[][2] = {{0, 0}, {7, 5}, {3, 3}, {6, 4}};
+    *rows = shifts[layout][0];
+    *distance = shifts[layout][1];
+}
+
+extern "C" size_t mxv_gpu_code_bytes(const struct mxv_gpu_quantiser *q, size_t rows, size_t d)
+{
+    return rows * d * (q->unpacked ? 8 : (size_t)element_of(q->format).bits) / 8;
+}
+
+extern "C" size_t mxv_gpu_scale_bytes(const struct mxv_gpu_quantiser *q, size_t rows, size_t d)
+{
+    const size_t columns = d >> size_shift_of(q->format);
+    uint32_t row_shift, distance_shift;
+    layout_shifts(q->layout, &row_shift, &distance_shift);
+    if (q->layout == MXV_GPU_LAYOUT_LINEAR)
+        return rows * columns;
+    return (((rows - 1) >> row_shift) + 1) * ((columns + 3) / 4) << (row_shift + 2);
+}
+
+// Round-up reciprocal: block / d = block * magic >> shift for every block below 2^31.
+static void set_division(struct quantise_args *a, uint32_t d)
+{
+    uint32_t log2_d = 0;
+    while (1u << log2_d < d)
+        log2_d++;
+    a->shift = 31 + log2_d;
+    a->magic = (uint32_t)((UINT64_C(1) << a->shift) / d + 1);
+}
+
+static bool offered(const struct mxv_gpu_rows *r, const struct mxv_gpu_quantiser *q)
+{
+    const size_t size = (size_t)1 << size_shift_of(q->format);
+    return q->format <= MXV_GPU_NVFP4 && q->rule <= MXV_GPU_RULE_CEIL_LIBM &&
+           q->order <= MXV_GPU_NVFP4_SAGE3 && q->layout <= MXV_GPU_LAYOUT_64X4 &&
+           r->d % size == 0 && (size_t)r->heads * r->tokens * (r->d / size) < (size_t)1 << 31 &&
+           !(q->order == MXV_GPU_NVFP4_SAGE3 && q->tensor_amax);
+}
+
+static bool plain(const struct mxv_gpu_rows *r)
+{
+    return (r->cast == r->type || r->cast == MXV_GPU_F32) && !r->mean && !r->scaled &&
+           !r->channel_factor && !r->channel_divisor && !r->row_divisor;
+}
+
+extern "C" int mxv_gpu_quantise_blocks(const struct mxv_gpu_rows *rows,
+                                       const struct mxv_gpu_quantiser *q, uint8_t *codes,
+                                       uint8_t *scales)
+{
+    const size_t count = (size_t)rows->heads * rows->tokens;
+    if (!offered(rows, q))
+        return (int)cudaErrorInvalidValue;
+    if (count == 0 || rows->d == 0)
+        return (int)cudaSuccess;
+    struct quantise_args a = {};
+    a.rows = *rows;
+    a.q = *q;
+    a.codes = codes;
+    a.scales = scales;
+    a.values = count * rows->d;
+    a.size_shift = size_shift_of(q->format);
+    a.per_row = (uint32_t)rows->d >> a.size_shift;
+    a.blocks = (uint32_t)(count * a.per_row);
+    a.tiles_across = (a.per_row + 3) / 4;
+    set_division(&a, a.per_row);
+    layout_shifts(q->layout, &a.row_shift, &a.distance_shift);
+    const size_t scale_bytes = mxv_gpu_scale_bytes(q, count, rows->d);
+    if (scale_bytes != a.blocks) { // padding
+        const cudaError_t error = cudaMemsetAsync(scales, 0, scale_bytes, 0);
+        if (error != cudaSuccess)
+            return (int)error;
     }
-}
-
-// E8M0 code of a block's amax, which is not NaN.
-static __device__ __forceinline__ uint8_t scale_code(enum mxv_gpu_scale_rule rule,
-                                                     enum mxv_gpu_block_format format, float amax)
-{
-    const uint32_t word = __float_as_uint(amax);
-    if (word == 0)
-        return 0;
-    if (word == 0x7f800000u)
-        return 0xFE;
-    const uint32_t fraction = word & 0x7fffffu;
-    const int up = word >> 23 ? 0 : __clz((int)fraction) - 8; // subnormal: shift to normal
-    const int exponent = word >> 23 ? (int)(word >> 23) - 127 : -126 - up;
-    const uint32_t sig = word >> 23 ? fraction | 1u << 23 : fraction << up;
-    const int code = scale_exponent(rule, element_of(format), exponent, sig) + 127;
-    return (uint8_t)min(max(code, 0), 0xFE);
-}
-
-static __device__ __forceinline__ float power_of_two(int exponent) // -127 .. 127
-{
-    return __uint_as_float(exponent == -127 ? 0x00400000u : (uint32_t)(exponent + 127) << 23);
-}
-
-// E2M1, nearest even, saturating; y is not NaN.
-static __device__ __forceinline__ uint32_t e2m1_code(float y)
-{
-    const float a = fabsf(y);
-    const uint32_t magnitude = (a > 0.25f) + (a >= 0.75f) + (a > 1.25f) + (a >= 1.75f) +
-                               (a > 2.5f) + (a >= 3.5f) + (a > 5.0f);
-    return __float_as_uint(y) >> 31 << 3 | magnitude;
-}
-
-static __device__ __forceinline__ float e2m1_value(uint32_t code)
-{
-    const uint32_t exponent = code >> 1 & 3, fraction = code & 1;
-    const float magnitude = exponent ? __uint_as_float((126 + exponent) << 23 | fraction << 22)
-                                     : 0.5f * (float)fraction;
-    return code >> 3 & 1 ? -magnitude : magnitude;
-}
-
-static __device__ __forceinline__ float fp8_value(uint8_t code, bool e5m2)
-{
-    return __half2float(__half(__nv_cvt_fp8_to_halfraw(code, e5m2 ? __NV_E5M2 : __NV_E4M3)));
-}
-
-template <int FORMAT> static __device__ __forceinline__ uint32_t element_code(float y)
-{
-    if constexpr (FORMAT == MXV_GPU_MXFP8_E4M3)
-        return __nv_cvt_float_to_fp8(y, __NV_SATFINITE, __NV_E4M3);
-    else if constexpr (FORMAT == MXV_GPU_MXFP8_E5M2)
-        return __nv_cvt_float_to_fp8(y, __NV_SATFINITE, __NV_E5M2);
-    else
-        return e2m1_code(y);
-}
-
-// Scale byte of a block, and what its elements are divided by as a function of the byte.
-template <int FORMAT>
-static __device__ __forceinline__ uint8_t block_scale(enum mxv_gpu_scale_rule rule, float amax,
-                                                      bool nan)
-{
-    if constexpr (FORMAT == MXV_GPU_NVFP4)
-        return nan ? 0x7F : __nv_cvt_float_to_fp8(__fdiv_rn(amax, 6.0f), __NV_SATFINITE, __NV_E4M3);
-    else
-        return nan ? 0xFF : scale_code(rule, (enum mxv_gpu_block_format)FORMAT, amax);
-}
-
-template <int FORMAT>
-static __device__ __forceinline__ uint32_t scaled_code(float x, uint8_t scale, bool nan)
-{
-    if (nan)
-        return 0;
-    if constexpr (FORMAT == MXV_GPU_NVFP4) {
-        const float divisor = fp8_value(scale, false);
-        return e2m1_code(divisor == 0 ? copysignf(0.0f, x) : __fdiv_rn(x, divisor));
-    } else {
-        return element_code<FORMAT>(__fmul_rn(x, power_of_two(127 - (int)scale)));
-    }
-}
-
-template <int FORMAT>
-static __global__ void quantise_blocks(const struct mxv_gpu_rows s, enum mxv_gpu_scale_rule rule,
-                                       uint8_t *codes, uint8_t *scales)
-{
-    constexpr int SIZE = FORMAT == MXV_GPU_NVFP4 ? 16 : 32;
-    const size_t block = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-    const int per_row = s.d / SIZE;
-    if (block >= (size_t)s.heads * s.tokens * per_row)
-        return;
-    const int first = (int)(block % per_row) * SIZE;
-    float x[SIZE], amax = 0;
-    bool nan = false;
-#pragma unroll
-    for (int i = 0; i < SIZE; i++) {
-        x[i] = source_value(s, block / per_row, first + i);
-        amax = fmaxf(amax, fabsf(x[i]));
-        nan = nan || x[i] != x[i];
-    }
-    const uint8_t scale = block_scale<FORMAT>(rule, amax, nan);
-    scales[block] = scale;
-    constexpr bool PACKED = FORMAT == MXV_GPU_MXFP4 || FORMAT == MXV_GPU_NVFP4;
-    constexpr int PER_WORD = PACKED ? 8 : 4, BITS = 32 / PER_WORD;
-    uint32_t *out = (uint32_t *)codes + block * (SIZE / PER_WORD);
-#pragma unroll
-    for (int i = 0; i < SIZE / PER_WORD; i++) {
-        uint32_t word = 0;
-#pragma unroll
-        for (int k = 0; k < PER_WORD; k++)
-            word |= scaled_code<FORMAT>(x[i * PER_WORD + k], scale, nan) << (k * BITS);
-        out[i] = word;
-    }
+    const enum nvfp4_how how = how_of(q->order, q->tensor_amax != NULL);
+    const bool one_kernel = !plain(rows) || (q->format == MXV_GPU_NVFP4 &&
+                                             (how == NVFP4_TENSOR || how == NVFP4_DIVISOR));
+    if (one_kernel || rows->type == MXV_GPU_F32)
+        return mxv_quantise_wide(&a, one_kernel);
+    return mxv_quantise_narrow(&a);
 }
 
 extern "C" int mxv_gpu_quantise(const struct mxv_gpu_rows *rows, enum mxv_gpu_block_format format,
                                 enum mxv_gpu_scale_rule rule, uint8_t *codes, uint8_t *scales)
 {
-    const size_t n = (size_t)rows->heads * rows->tokens * rows->d / mxv_gpu_block_size(format);
-    const unsigned blocks = linear_blocks(n);
-    if (n == 0)
-        return (int)cudaSuccess;
-    if (format == MXV_GPU_MXFP8_E4M3)
-        quantise_blocks<MXV_GPU_MXFP8_E4M3>
-            <<<blocks, MXV_GPU_LINEAR_THREADS>>>(*rows, rule, codes, scales);
-    else if (format == MXV_GPU_MXFP8_E5M2)
-        quantise_blocks<MXV_GPU_MXFP8_E5M2>
-            <<<blocks, MXV_GPU_LINEAR_THREADS>>>(*rows, rule, codes, scales);
-    else if (format == MXV_GPU_MXFP4)
-        quantise_blocks<MXV_GPU_MXFP4>
-            <<<blocks, MXV_GPU_LINEAR_THREADS>>>(*rows, rule, codes, scales);
+    struct mxv_gpu_quantiser q = {};
+    q.format = format;
+    q.rule = rule;
+    q.nan_is_zero = true;
+    return mxv_gpu_quantise_blocks(rows, &q, codes, scales);
+}
+
+template <int SOURCE>
+static __global__ void tensor_maximum(const uint4 *data, const void *tail, size_t chunks, size_t n,
+                                      uint32_t *out)
+{
+    constexpr int WORDS = (int)sizeof(chunk<SOURCE>) / 16;
+    constexpr size_t VALUE = chunk<SOURCE>::WIDE ? 4 : 2;
+    const size_t step = (size_t)gridDim.x * blockDim.x;
+    uint32_t m = 0;
+    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < chunks; i += step) {
+        chunk<SOURCE> c;
+#pragma unroll
+        for (int k = 0; k < WORDS; k++) {
+            const uint4 v = __ldcs(data + i * WORDS + k);
+            c.word[4 * k] = v.x, c.word[4 * k + 1] = v.y;
+            c.word[4 * k + 2] = v.z, c.word[4 * k + 3] = v.w;
+        }
+        m = max(m, chunk_amax<SOURCE>(c));
+    }
+    if (blockIdx.x == 0 && threadIdx.x < n - chunks * CHUNK) {
+        uint32_t word = 0;
+        memcpy(&word, (const char *)tail + threadIdx.x * VALUE, VALUE);
+        m = max(m, word & (VALUE == 4 ? 0x7fffffffu : 0x7fffu));
+    }
+    m = __reduce_max_sync(~0u, m);
+    if (threadIdx.x % 32 == 0)
+        atomicMax(out, amax_word<SOURCE>(m));
+}
+
+extern "C" int mxv_gpu_tensor_amax(const void *data, enum mxv_gpu_type type, size_t n, float *out)
+{
+    const size_t chunks = n / CHUNK, bytes = type == MXV_GPU_F32 ? 4 : 2;
+    const unsigned grid = chunks / 256 < 4096 ? (unsigned)(chunks / 256 + 1) : 4096;
+    const void *tail = (const char *)data + chunks * CHUNK * bytes;
+    const cudaError_t error = cudaMemsetAsync(out, 0, sizeof *out, 0);
+    if (error != cudaSuccess)
+        return (int)error;
+    if (type == MXV_GPU_F16)
+        tensor_maximum<SOURCE_F16>
+            <<<grid, 256>>>((const uint4 *)data, tail, chunks, n, (uint32_t *)out);
+    else if (type == MXV_GPU_BF16)
+        tensor_maximum<SOURCE_BF16>
+            <<<grid, 256>>>((const uint4 *)data, tail, chunks, n, (uint32_t *)out);
     else
-        quantise_blocks<MXV_GPU_NVFP4>
-            <<<blocks, MXV_GPU_LINEAR_THREADS>>>(*rows, rule, codes, scales);
+        tensor_maximum<SOURCE_F32>
+            <<<grid, 256>>>((const uint4 *)data, tail, chunks, n, (uint32_t *)out);
     return (int)cudaGetLastError();
 }
 
-static __global__ void decode_blocks(enum mxv_gpu_block_format format, int size,
+// E2M1 to binary16: its exponent field under that of binary16, subnormals included, times 2^14.
+static __device__ __forceinline__ float e2m1_value(uint32_t code)
+{
+    const unsigned short bits = (unsigned short)((code & 8) << 12 | (code & 7) << 9);
+    return __fmul_rn(__half2float(__ushort_as_half(bits)), 16384.0f);
+}
+
+static __global__ void decode_blocks(enum mxv_gpu_block_format format, int size_shift,
                                      const uint8_t *codes, const uint8_t *scales, size_t elements,
-                                     __nv_bfloat16 *out)
+                                     uint4 *out)
 {
     const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= elements)
+    if (i >= elements / CHUNK)
         return;
     const bool packed = format == MXV_GPU_MXFP4 || format == MXV_GPU_NVFP4;
-    const uint8_t byte = scales[i / size];
+    const uint8_t byte = scales[i * CHUNK >> size_shift];
     const float scale = format == MXV_GPU_NVFP4 ? fp8_value(byte, false)
                         : byte == 0xFF          ? __uint_as_float(0x7fffffffu)
                                                 : power_of_two((int)byte - 127);
-    const float value = packed ? e2m1_value(codes[i / 2] >> (i % 2 * 4) & 15u)
-                               : fp8_value(codes[i], format == MXV_GPU_MXFP8_E5M2);
-    out[i] = __float2bfloat16_rn(__fmul_rn(value, scale));
+    const uint64_t word = packed ? ((const uint32_t *)codes)[i] : ((const uint64_t *)codes)[i];
+    uint32_t pairs[4];
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        float x[2];
+#pragma unroll
+        for (int j = 0; j < 2; j++)
+            x[j] = packed ? e2m1_value((uint32_t)(word >> 4 * (2 * k + j)) & 15u)
+                          : fp8_value((uint8_t)(word >> 8 * (2 * k + j)),
+                                      format == MXV_GPU_MXFP8_E5M2);
+        const __nv_bfloat162 y =
+            __floats2bfloat162_rn(__fmul_rn(x[0], scale), __fmul_rn(x[1], scale));
+        pairs[k] = word_of(y);
+    }
+    out[i] = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
 }
 
 extern "C" int mxv_gpu_decode(enum mxv_gpu_block_format format, const uint8_t *codes,
                               const uint8_t *scales, size_t elements, uint16_t *out)
 {
+    if (format == MXV_GPU_MXFP6_E2M3 || format == MXV_GPU_MXFP6_E3M2 || format == MXV_GPU_MXINT8)
+        return (int)cudaErrorInvalidValue;
     if (elements)
-        decode_blocks<<<linear_blocks(elements), MXV_GPU_LINEAR_THREADS>>>(
-            format, mxv_gpu_block_size(format), codes, scales, elements, (__nv_bfloat16 *)out);
+        decode_blocks<<<linear_blocks(elements / CHUNK), MXV_GPU_LINEAR_THREADS>>>(
+            format, (int)size_shift_of(format), codes, scales, elements, (uint4 *)out);
     return (int)cudaGetLastError();
 }

@@ -65,6 +65,87 @@ static __device__ __forceinline__ float row_value(const struct mxv_gpu_rows &s, 
     return x;
 }
 
+// 8 neighbours of data by 16-byte loads.
+static __device__ __forceinline__ void load_eight(const void *data, enum mxv_gpu_type type,
+                                                  size_t at, float x[8])
+{
+    if (type == MXV_GPU_F32) {
+        const float4 a = *(const float4 *)((const float *)data + at);
+        const float4 b = *(const float4 *)((const float *)data + at + 4);
+        x[0] = a.x, x[1] = a.y, x[2] = a.z, x[3] = a.w;
+        x[4] = b.x, x[5] = b.y, x[6] = b.z, x[7] = b.w;
+        return;
+    }
+    const uint4 v = *(const uint4 *)((const uint16_t *)data + at);
+    const uint32_t w[4] = {v.x, v.y, v.z, v.w};
+    if (type == MXV_GPU_F16) {
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            x[i] = __half2float(__ushort_as_half((unsigned short)(w[i / 2] >> i % 2 * 16)));
+    } else {
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            x[i] = __uint_as_float(i % 2 ? w[i / 2] & 0xffff0000u : w[i / 2] << 16);
+    }
+}
+
+static __device__ __forceinline__ void round_eight(enum mxv_gpu_type type, float x[8])
+{
+    if (type == MXV_GPU_F16) {
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            x[i] = round_16(MXV_GPU_F16, x[i]);
+    } else if (type == MXV_GPU_BF16) {
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            x[i] = round_16(MXV_GPU_BF16, x[i]);
+    }
+}
+
+// source_value for 8 neighbouring channels from `channel`, a multiple of 8; d is a multiple of 8
+// and all arrays are 16-byte aligned.
+static __device__ __forceinline__ void source_values(const struct mxv_gpu_rows &s, uint32_t row,
+                                                     int channel, float x[8])
+{
+    uint32_t head = 0;
+    size_t sequence = 0, own = 0;
+    float y[8];
+    load_eight(s.data, s.type, (size_t)row * s.d + channel, x);
+    if (s.cast != s.type)
+        round_eight(s.cast, x);
+    if (s.mean || s.channel_factor || s.channel_divisor) {
+        head = row / (uint32_t)s.tokens;
+        sequence = s.sequence_of ? s.sequence_of[row - head * (uint32_t)s.tokens] : 0;
+        own = ((size_t)head * s.sequences + sequence) * s.d + channel;
+    }
+    if (s.mean) {
+        load_eight(s.mean, MXV_GPU_F32, own, y);
+        for (int i = 0; i < 8; i++)
+            x[i] = __fsub_rn(x[i], y[i]);
+        round_eight(s.cast, x);
+    }
+    if (s.scaled)
+        for (int i = 0; i < 8; i++)
+            x[i] = __fmul_rn(x[i], s.factor);
+    if (s.channel_factor) {
+        const size_t group = head / (uint32_t)s.channel_group;
+        load_eight(s.channel_factor, MXV_GPU_F32, (group * s.sequences + sequence) * s.d + channel,
+                   y);
+        for (int i = 0; i < 8; i++)
+            x[i] = __fmul_rn(x[i], y[i]);
+    }
+    if (s.channel_divisor) {
+        load_eight(s.channel_divisor, MXV_GPU_F32, own, y);
+        for (int i = 0; i < 8; i++)
+            x[i] = __fdiv_rn(x[i], y[i]);
+    }
+    if (s.row_divisor) {
+        const float divisor = s.row_divisor[row];
+        for (int i = 0; i < 8; i++)
+            x[i] = __fdiv_rn(x[i], divisor);
+    }
+}
+
 static __device__ __forceinline__ float source_value(const struct mxv_gpu_rows &s, size_t row,
                                                      int channel)
 {

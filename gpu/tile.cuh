@@ -27,11 +27,12 @@ struct key_range {
     int begin, end;
 };
 
-static __device__ __forceinline__ struct place place_of(const struct mxv_gpu_call &call)
+static __device__ __forceinline__ struct place place_of(const struct mxv_gpu_call &call, int index,
+                                                        int head)
 {
-    const struct mxv_gpu_block block = call.blocks[blockIdx.x];
+    const struct mxv_gpu_block block = call.blocks[index];
     struct place w;
-    w.head = blockIdx.y;
+    w.head = head;
     w.kv_head = w.head / (call.heads_q / call.heads_kv);
     w.sequence = block.sequence;
     w.tile = block.tile;
@@ -72,15 +73,6 @@ static __device__ __forceinline__ struct key_range processed_tiles(const struct 
 static __device__ __forceinline__ int floor_divide(int a, int b)
 {
     return a / b - (a % b != 0 && a < 0);
-}
-
-// Distance of a key tile from the diagonal tiles of the query tile (docs/kernels/dma.md 2).
-static __device__ __forceinline__ int tile_distance(const struct mxv_gpu_call &call,
-                                                    const struct place &w, int j)
-{
-    const int first = floor_divide(w.tile_begin + w.diagonal, call.tile_n);
-    const int last = floor_divide(w.tile_end - 1 + w.diagonal, call.tile_n);
-    return j < first ? first - j : j > last ? j - last : 0;
 }
 
 // `rows` rows of row_bytes bytes, of which the first `existing` come from src.

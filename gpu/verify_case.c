@@ -224,6 +224,7 @@ void verify_case(const struct mxv_case *c, const struct verify_options *options,
         if (options->taps)
             out->trace_differing = count_different(plain.out, traced.out, rows * a->d) +
                                    count_different(plain.lse, traced.lse, rows);
+        out->wgmma = plain.wgmma;
         out->ran = emulate(&whole, options, out) == 0 &&
                    mxv_recorded_make(a, line, plain.out, plain.lse, &out->record) == MXV_OK;
         out->emulation_seconds = seconds() - start;

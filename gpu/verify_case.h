@@ -17,7 +17,8 @@ struct verify_options {
 };
 
 struct verify_outcome {
-    bool ran; // false: `message` says why
+    bool ran;   // false: `message` says why
+    bool wgmma; // the device's path: wgmma, else mma.sync
     char message[512];
     uint64_t words, taps;     // compared
     uint64_t differing;       // words of outputs and taps that differ

@@ -294,8 +294,8 @@ void run_config_defaults(struct run_config *c)
     c->seed = 1;
     c->timeout = 600;
     c->with_real = true;
-    c->verify =
-        (struct mxv_verify_options){.impl = MXV_IMPL_PLAIN, .truth = true, .truth_scores = 2000000};
+    c->verify = (struct mxv_verify_options){
+        .impl = MXV_IMPL_PLAIN, .truth = true, .truth_scores = 2000000, .name_fault = true};
 }
 
 static bool has_setting(const struct run_config *c, const char *prefix)

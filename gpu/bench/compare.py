@@ -4,12 +4,14 @@
 """Times PyTorch's cuDNN and flash scaled-dot-product attention on the shapes of cuda_bench.
 
 usage: compare.py [cuda_bench]   runs that program as well, when given
-Events around each call, 3 warm-up calls, median of 15, two input sets in turn, float16, batch 1,
-32 heads, d = 128. TFLOP/s counts as cuda_bench does.
+Events around each call, half a second of rest before a series, 3 warm-up calls, median of 15, two
+input sets in turn, float16, batch 1, 32 heads, d = 128. TFLOP/s counts as cuda_bench does. With
+cuda_bench, its lines also show their rate as a multiple of cuDNN's on the same shape.
 """
 import statistics
 import subprocess
 import sys
+import time
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -19,6 +21,8 @@ HEADS, D = 32, 128
 
 
 def median_ms(call):
+    torch.cuda.synchronize()
+    time.sleep(0.5)
     for i in range(3):
         call(i % 2)
     times = []
@@ -32,7 +36,23 @@ def median_ms(call):
     return statistics.median(times)
 
 
+def run_kernels(program, cudnn):
+    """Runs cuda_bench; cudnn: {(tokens, mask): milliseconds}."""
+    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            words = line.split()
+            if "tokens" in words:
+                at = words.index("tokens")
+                ratio = cudnn[words[at - 1], words[at + 1]] / float(words[at + 2])
+                line = f"{line.rstrip()}  {ratio:.2f} of cuDNN\n"
+            sys.stdout.write(line)
+            sys.stdout.flush()
+    if process.returncode:
+        sys.exit(process.returncode)
+
+
 def main():
+    cudnn = {}
     print(f"PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, "
           f"{torch.cuda.get_device_name()}")
     for n in (8192, 16384):
@@ -43,12 +63,14 @@ def main():
                                   ("flash", SDPBackend.FLASH_ATTENTION)):
                 with sdpa_kernel(backend):
                     ms = median_ms(lambda i: attention(*sets[i], is_causal=causal))
+                if name == "cuDNN":
+                    cudnn[str(n), "causal" if causal else "full"] = ms
                 flop = 4 * HEADS * D * n * n * (0.5 if causal else 1)
                 print(f"PyTorch {name:14} {n:6} tokens {'causal' if causal else 'full':6} "
                       f"{ms:9.3f} ms {flop / ms * 1e-9:7.1f} TFLOP/s")
     if len(sys.argv) > 1:
         sys.stdout.flush()
-        subprocess.run([sys.argv[1]], check=True)
+        run_kernels(sys.argv[1], cudnn)
 
 
 if __name__ == "__main__":

@@ -63,6 +63,7 @@ struct mxv_verify_options {
     bool maps_on_pass;      // also for a case without difference
     bool wide_weights;      // the implementation may keep P wider than its declared type: judged by
                             // its distance from exact attention alone, not from the emulation
+    bool name_fault;        // of a fail: try every known fault of the kernel on one head
     bool events;            // count what the data make the arithmetic do (events.h)
 };
 
@@ -113,7 +114,7 @@ struct mxv_score_split {
 struct mxv_verify_result {
     enum mxv_verdict verdict;
     char reason[MXV_VERIFY_TEXT]; // of any verdict but pass
-    char diagnosis[640];          // of a fail: what its pattern looks like (diagnose.h); else empty
+    char diagnosis[1024];         // of a fail: what its pattern looks like (diagnose.h); else empty
     double seconds;
     uint64_t words;                  // output and tap words compared
     uint64_t taps;                   // taps compared

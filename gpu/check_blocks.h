@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Block quantisers of the device against formats/, for gpu/device_check.
+#ifndef MXV_CHECK_BLOCKS_H
+#define MXV_CHECK_BLOCKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Called for each group of comparisons: what, code and scale bytes compared, how many differ.
+typedef void check_report(const char *what, uint64_t n, uint64_t bad);
+
+// Every format, rule, order, input type, scale layout, packing and special policy over words drawn
+// from `seed` and over every generator of the case language. Ends the program with status 3 when
+// the device fails.
+void check_block_quantisers(uint64_t seed, check_report *report);
+
+#endif

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The mxverify authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// See launch_sm90.h. The driver's function is asked for by name, so that nothing links libcuda.
+#include "launch_sm90.h"
+
+#include <cuda_runtime_api.h>
+
+static int attribute(enum cudaDeviceAttr which)
+{
+    int device = 0, value = 0;
+    if (cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&value, which, device) != cudaSuccess)
+        return 0;
+    return value;
+}
+
+int mxv_gpu_multiprocessors(void)
+{
+    return attribute(cudaDevAttrMultiProcessorCount);
+}
+
+bool mxv_gpu_takes_wgmma(const struct mxv_gpu_call *call)
+{
+#ifdef MXV_GPU_SM90
+    return (call->d == 64 || call->d == 128) && (call->tile_n == 64 || call->tile_n == 128) &&
+           call->tokens_k > 0 && attribute(cudaDevAttrComputeCapabilityMajor) == 9 &&
+           attribute(cudaDevAttrComputeCapabilityMinor) == 0;
+#else
+    (void)call;
+    return false;
+#endif
+}
+
+typedef CUresult encode_function(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *,
+                                 const cuuint64_t *, const cuuint64_t *, const cuuint32_t *,
+                                 const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
+                                 CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+
+static encode_function *find_encode(void)
+{
+    void *function = NULL;
+    enum cudaDriverEntryPointQueryResult found;
+    const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function,
+                                                               12000, cudaEnableDefault, &found);
+    union {
+        void *pointer;
+        encode_function *function;
+    } either = {error == cudaSuccess && found == cudaDriverEntryPointSuccess ? function : NULL};
+    return either.function;
+}
+
+int mxv_gpu_map_tensor(CUtensorMap *map, const void *tensor, bool bytes, int d, int tokens,
+                       int heads, int box_rows)
+{
+    encode_function *encode = find_encode();
+    const cuuint64_t size = bytes ? 1 : 2, row = (cuuint64_t)d * size;
+    const cuuint64_t sizes[3] = {(cuuint64_t)d, (cuuint64_t)tokens, (cuuint64_t)heads};
+    const cuuint64_t strides[2] = {row, row * (cuuint64_t)tokens};
+    const cuuint32_t channels = bytes ? (cuuint32_t)d : 64, steps[3] = {1, 1, 1};
+    const cuuint32_t box[3] = {channels, (cuuint32_t)box_rows, 1};
+    if (!tensor)
+        return (int)cudaSuccess;
+    if (!encode)
+        return (int)cudaErrorNotSupported;
+    const CUresult result =
+        encode(map, bytes ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : CU_TENSOR_MAP_DATA_TYPE_UINT16, 3,
+               (void *)tensor, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+               channels * size == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B,
+               CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    return result == CUDA_SUCCESS ? (int)cudaSuccess : (int)cudaErrorInvalidValue;
+}
