@@ -7,7 +7,7 @@
 //           and not those of the emulation; several are named when the head cannot tell them apart
 //   near    else: the outputs are eight times nearer to the fault's than to the emulation's, summed
 //           over the head. An implementation with roundings of its own and a known defect
-// A head beyond 2^22 products of Q and K is left out, so that a failure costs seconds at most. What
+// A head beyond 2^23 products of Q and K is left out, so that a failure costs seconds at most. What
 // is found depends on the case alone. tests/gate/test_diagnose_fault.c fails if a fault is not
 // named, or named where there is another defect.
 #include "verify_adapter.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PRODUCTS_MAX = 1 << 22, NAMED_MAX = 3 };
+enum { PRODUCTS_MAX = 1 << 23, NAMED_MAX = 3 };
 static const double near_enough = 0.125;
 
 struct fit {

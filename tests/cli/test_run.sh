@@ -26,6 +26,7 @@ if [ "$(hash dma 5)" = "$(hash dma 6)" ]; then check "another seed, another hash
     --set gen=gaussian --fault D2 --out "$work/f" > "$work/f.txt" 2>/dev/null
 check "fault: status" 1 $?
 check "fault: stage" 1 "$(grep -c 'first difference at q.scale low' "$work/f.txt")"
+check "fault: named" 1 "$(grep -c '^  the words are those of fault D2: mxfp4-emax3' "$work/f.txt")"
 check "fault: difference map" 1 "$(ls "$work"/f/*_diff_out.png | wc -l | tr -d ' ')"
 line=$(grep 'fault=D2' "$work/f.txt" | head -1 | sed 's/^ *//')
 "$program" repro "$line" --out "$work/r" > "$work/r.txt" 2>/dev/null

@@ -16,7 +16,7 @@ build() { # name, further flags
     name=$1
     shift
     "$compiler" -std=c11 -D_GNU_SOURCE -O1 -shared -fPIC -Iformats/include -Iref/include \
-        -Ianalysis/include "$@" -o "$work/$name.so" tests/support/adapter_faults.c ||
+        -Ianalysis/include "$@" -o "$work/$name.so" tests/support/adapter_faults.c -lm ||
         { echo "the adapter does not compile"; exit 1; }
 }
 build test
@@ -95,6 +95,24 @@ check "foreign, by the bound: healthy" pass "$(verdict 100)"
 check "foreign, by the bound: noise" fail "$(verdict 103)"
 check "foreign, by the bound: no output" fail "$(verdict 107)"
 check "foreign, by the bound: one ulp of binary32 is within it" pass "$(verdict 113)"
+
+# P that is never rounded to the PV type: not what the case declares, unless --wide-p allows it
+echo "flash lq=117 lk=200 d=32 hq=1 hk=1 in=bf16 v=bf16 out=f32 mask=full seed=117" > "$work/list"
+wide() { # adapter, options
+    adapter=$1
+    shift
+    "$program" run --impl "$work/$adapter.so" --kernel flash --cases "$work/list" --maps none --out "$work/out" "$@" \
+        > "$work/txt" 2> "$work/err"
+}
+wide claims_nothing
+check "wide P: not the declared model" "1 fail" "$? $(verdict 117)"
+wide claims_nothing --wide-p
+check "wide P: allowed" "0 pass" "$? $(verdict 117)"
+wide test --wide-p
+check "wide P: no excuse for one that claims the bits" "1 fail" "$? $(verdict 117)"
+echo "flash lq=103 lk=200 d=32 hq=1 hk=1 in=bf16 v=bf16 out=f32 mask=full seed=117" > "$work/list"
+wide claims_nothing --wide-p
+check "wide P: noise still fails" "1 fail" "$? $(verdict 103)"
 
 # an adapter that cannot be used is an error, not a verdict
 refuse() { # description, pattern, adapter

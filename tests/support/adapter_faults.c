@@ -5,6 +5,7 @@
 // length of the queries says otherwise. Built as a shared object by
 // tests/cli/test_runner_adapter.sh with -DNAME="..." and -DCAPABILITIES=...; what goes wrong is a
 // row of the table below.
+#include <math.h>
 #include <mxverify/impl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,7 +39,8 @@ enum act {
     ONE_ULP,
     NAN_PAYLOAD,
     WRONG_LSE,
-    NO_SUCH_STATUS
+    NO_SUCH_STATUS,
+    WIDE_P // healthy, but its weights are never rounded to the type of the PV product
 };
 
 static int info(struct mxv_impl_info *out, char *message, size_t size)
@@ -168,6 +170,33 @@ static int misbehave(enum act act, size_t words, uint32_t *out, uint32_t *lse, c
     return MXV_IMPL_OK;
 }
 
+// Attention in binary64, of heads that see at least one key, binary32 output.
+static void wide_row(const struct mxv_attention *a, size_t sequence, size_t head, size_t row,
+                     uint32_t *out)
+{
+    size_t rows = a->cu_q[sequence + 1] - a->cu_q[sequence], first, end;
+    size_t keys = a->cu_k[sequence + 1] - a->cu_k[sequence], kv = head / (a->heads_q / a->heads_kv);
+    const float *q = a->q + (head * a->cu_q[a->sequences] + a->cu_q[sequence] + row) * a->d;
+    const float *k = a->k + (kv * a->cu_k[a->sequences] + a->cu_k[sequence]) * a->d;
+    const float *v = a->v + (kv * a->cu_k[a->sequences] + a->cu_k[sequence]) * a->d;
+    double *acc = calloc(a->d, sizeof *acc), sum = 0;
+    mxv_attention_visible(a, rows, keys, row, &first, &end);
+    for (size_t n = first; n < end; n++) {
+        double s = 0;
+        for (size_t c = 0; c < a->d; c++)
+            s += (double)q[c] * k[n * a->d + c];
+        double p = exp(s * a->scale);
+        sum += p;
+        for (size_t c = 0; acc && c < a->d; c++)
+            acc[c] += p * v[n * a->d + c];
+    }
+    for (size_t c = 0; acc && c < a->d; c++) {
+        float x = (float)(acc[c] / sum);
+        memcpy(&out[row * a->d + c], &x, sizeof x);
+    }
+    free(acc);
+}
+
 static int run(void *state, const struct mxv_attention *a, size_t sequence, size_t head,
                uint32_t *out, uint32_t *lse, const struct mxv_tap_sink *sink, char *message,
                size_t size)
@@ -175,6 +204,10 @@ static int run(void *state, const struct mxv_attention *a, size_t sequence, size
     size_t rows = a->cu_q[sequence + 1] - a->cu_q[sequence];
     (void)state;
     if (rows == NO_OUTPUT)
+        return MXV_IMPL_OK;
+    for (size_t row = 0; rows == WIDE_P && row < rows; row++)
+        wide_row(a, sequence, head, row, out);
+    if (rows == WIDE_P)
         return MXV_IMPL_OK;
     if (mxv_plain_head(a, sequence, head, out, lse, sink, message, size))
         return MXV_IMPL_UNSUPPORTED;

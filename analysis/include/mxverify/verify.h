@@ -114,7 +114,7 @@ struct mxv_score_split {
 struct mxv_verify_result {
     enum mxv_verdict verdict;
     char reason[MXV_VERIFY_TEXT]; // of any verdict but pass
-    char diagnosis[1024];         // of a fail: what its pattern looks like (diagnose.h); else empty
+    char diagnosis[1056];         // of a fail: what its pattern looks like (diagnose.h); else empty
     double seconds;
     uint64_t words;                  // output and tap words compared
     uint64_t taps;                   // taps compared
