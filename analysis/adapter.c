@@ -1,9 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Implementations behind the adapter interface: loading, checking, calling with guarded buffers.
+// Implementations behind the adapter interface: loading, checking, calling with guarded buffers. An
+// adapter gets copies of the tensors, so that what it writes to them spoils nothing of the judge's
+// and is found; the floating point environment (rounding, flush to zero, traps) is put back after
+// each of its functions, loading included. Control characters of its texts are written as \xNN.
 // tests/cli/test_runner_adapter.sh fails if this file is wrong.
 #include <dlfcn.h>
+#include <fenv.h>
 #include <mxverify/impl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +17,46 @@ struct mxv_adapter {
     const struct mxv_implementation *implementation;
     struct mxv_impl_info info;
     void *library;
+    char *watched; // where the line of the case at hand goes; NULL: nowhere
+    size_t watched_size;
+};
+
+// A call as the adapter sees it: copies of everything that the description points to.
+enum { Q, K, V, CU_Q, CU_K, DIAG_TILES, ROUTE_WORDS, PARTS };
+struct adapter_call {
+    struct mxv_attention a, given; // given: as it was handed over
+    const void *original[PARTS];
+    void *copy[PARTS];
+    size_t bytes[PARTS];
+    void *state; // of the adapter
 };
 
 enum { GUARD = 256 }; // words before and behind a buffer
 #define GUARD_WORD 0xC3D2E1F0u
+
+// Control characters become \xNN, as far as there is room.
+static void clean(char *text, size_t size)
+{
+    char said[4096];
+    size_t n = 0;
+    text[size - 1] = 0;
+    for (const char *c = text; *c && n + 5 < sizeof said && n + 5 <= size; c++) {
+        bool control = (unsigned char)*c < 0x20 || *c == 0x7f;
+        n += (size_t)snprintf(said + n, sizeof said - n, control ? "\\x%02X" : "%c",
+                              (unsigned char)*c);
+    }
+    said[n] = 0;
+    if (n < size)
+        memcpy(text, said, n + 1);
+}
+
+static bool has_control(const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            return true;
+    return false;
+}
 
 static enum mxv_status check(const struct mxv_implementation *i, char *message, size_t size)
 {
@@ -32,9 +72,26 @@ static enum mxv_status check(const struct mxv_implementation *i, char *message, 
                  i->call_size, sizeof(struct mxv_attention));
     else if (!i->name || !i->name[0] || !i->version || !i->run)
         snprintf(message, size, "has no name, no version or no run function");
+    else if (has_control(i->name) || has_control(i->version))
+        snprintf(message, size, "its name or version holds control characters");
     else
         return MXV_OK;
     return MXV_ERR_INPUT;
+}
+
+static int ask_info(struct mxv_adapter *adapter, char *message, size_t size)
+{
+    struct mxv_impl_info *info = &adapter->info;
+    fenv_t environment;
+    fegetenv(&environment);
+    int status = adapter->implementation->info ? adapter->implementation->info(info, message, size)
+                                               : MXV_IMPL_OK;
+    fesetenv(&environment);
+    clean(message, size);
+    clean(info->device, sizeof info->device);
+    clean(info->driver, sizeof info->driver);
+    clean(info->arch, sizeof info->arch);
+    return status;
 }
 
 enum mxv_status mxv_adapter_of(const struct mxv_implementation *implementation,
@@ -51,13 +108,11 @@ enum mxv_status mxv_adapter_of(const struct mxv_implementation *implementation,
         return MXV_ERR_MEMORY;
     }
     adapter->implementation = implementation;
-    if (implementation->info && implementation->info(&adapter->info, said, sizeof said)) {
+    if (ask_info(adapter, said, sizeof said)) {
         snprintf(message, size, "%s cannot work here: %s", implementation->name, said);
         free(adapter);
         return MXV_ERR_UNSUPPORTED;
     }
-    adapter->info.device[MXV_IMPL_WORDS - 1] = adapter->info.driver[MXV_IMPL_WORDS - 1] =
-        adapter->info.arch[MXV_IMPL_WORDS - 1] = 0;
     *out = adapter;
     return MXV_OK;
 }
@@ -67,8 +122,11 @@ enum mxv_status mxv_adapter_open(const char *path, struct mxv_adapter **out, cha
 {
     mxv_implementation_function *function;
     char said[512] = "";
+    fenv_t environment;
     *out = NULL;
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    fegetenv(&environment);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL); // -ffast-math: flushes to zero from here
+    fesetenv(&environment);
     void *symbol = library ? dlsym(library, "mxv_implementation") : NULL;
     if (!symbol) {
         snprintf(message, size, "%s: %s", path, library ? "no adapter: " : "");
@@ -79,7 +137,9 @@ enum mxv_status mxv_adapter_open(const char *path, struct mxv_adapter **out, cha
         return MXV_ERR_INPUT;
     }
     memcpy(&function, &symbol, sizeof function); // POSIX: a symbol may be a function
-    enum mxv_status status = mxv_adapter_of(function(), out, said, sizeof said);
+    const struct mxv_implementation *implementation = function();
+    fesetenv(&environment);
+    enum mxv_status status = mxv_adapter_of(implementation, out, said, sizeof said);
     if (status != MXV_OK) {
         snprintf(message, size, "%s: %s", path, said);
         dlclose(library);
@@ -111,13 +171,107 @@ bool mxv_adapter_has(const struct mxv_adapter *adapter, enum mxv_impl_capability
     return (adapter->implementation->capabilities & (unsigned)capability) != 0;
 }
 
+void mxv_adapter_watch(struct mxv_adapter *adapter, char *line, size_t size)
+{
+    adapter->watched = line;
+    adapter->watched_size = size;
+}
+
+void mxv_adapter_case(const struct mxv_adapter *adapter, const char *line)
+{
+    if (adapter->watched)
+        snprintf(adapter->watched, adapter->watched_size, "%s", line);
+}
+
 // Anything that is not a status counts as failed.
 static enum mxv_impl_status known(int status, char *message, size_t size)
 {
+    clean(message, size);
     if (status >= MXV_IMPL_OK && status <= MXV_IMPL_LOST)
         return (enum mxv_impl_status)status;
     snprintf(message, size, "the implementation returned status %d, which does not exist", status);
     return MXV_IMPL_FAILED;
+}
+
+// ---- copies of the inputs
+
+static void free_call(struct adapter_call *c)
+{
+    for (unsigned p = 0; c && p < PARTS; p++)
+        free(c->copy[p]);
+    free(c);
+}
+
+static struct adapter_call *copy_call(const struct mxv_attention *a)
+{
+    struct adapter_call *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    size_t tiles = mxv_attention_first_tile(a, a->sequences);
+    size_t queries = a->heads_q * a->cu_q[a->sequences] * a->d;
+    size_t keys = a->heads_kv * a->cu_k[a->sequences] * a->d;
+    const void *from[PARTS] = {a->q, a->k, a->v, a->cu_q, a->cu_k, a->diag_tiles, a->route_words};
+    size_t bytes[PARTS] = {queries * sizeof *a->q,
+                           keys * sizeof *a->k,
+                           keys * sizeof *a->v,
+                           (a->sequences + 1) * sizeof *a->cu_q,
+                           (a->sequences + 1) * sizeof *a->cu_k,
+                           a->heads_q * tiles * sizeof *a->diag_tiles,
+                           a->heads_kv * tiles * a->words_per_row * sizeof *a->route_words};
+    for (unsigned p = 0; p < PARTS; p++) {
+        if (!from[p])
+            continue;
+        c->original[p] = from[p];
+        c->bytes[p] = bytes[p];
+        c->copy[p] = malloc(bytes[p] + 1);
+        if (!c->copy[p]) {
+            free_call(c);
+            return NULL;
+        }
+        memcpy(c->copy[p], from[p], bytes[p]);
+    }
+    memcpy(&c->a, a, sizeof *a);
+    c->a.q = c->copy[Q];
+    c->a.k = c->copy[K];
+    c->a.v = c->copy[V];
+    c->a.cu_q = c->copy[CU_Q];
+    c->a.cu_k = c->copy[CU_K];
+    c->a.diag_tiles = c->copy[DIAG_TILES];
+    c->a.route_words = c->copy[ROUTE_WORDS];
+    memcpy(&c->given, &c->a, sizeof c->a);
+    return c;
+}
+
+// What the adapter changed; NULL: nothing.
+static const char *changed(const struct adapter_call *c)
+{
+    static const char *const names[PARTS] = {"q",    "k",          "v",          "cu_q",
+                                             "cu_k", "diag_tiles", "route_words"};
+    if (memcmp(&c->a, &c->given, sizeof c->a) != 0)
+        return "the description of the call";
+    for (unsigned p = 0; p < PARTS; p++)
+        if (c->copy[p] && memcmp(c->copy[p], c->original[p], c->bytes[p]) != 0)
+            return names[p];
+    return NULL;
+}
+
+static enum mxv_impl_status unchanged(const struct adapter_call *c, enum mxv_impl_status status,
+                                      char *message, size_t size)
+{
+    const char *what = status == MXV_IMPL_LOST ? NULL : changed(c);
+    if (!what)
+        return status;
+    snprintf(message, size, "the implementation changed its inputs: %s", what);
+    return MXV_IMPL_FAILED;
+}
+
+static void end_call(const struct mxv_adapter *adapter, struct adapter_call *c)
+{
+    fenv_t environment;
+    fegetenv(&environment);
+    if (adapter->implementation->done)
+        adapter->implementation->done(c->state);
+    fesetenv(&environment);
 }
 
 enum mxv_impl_status mxv_adapter_begin(const struct mxv_adapter *adapter,
@@ -125,20 +279,39 @@ enum mxv_impl_status mxv_adapter_begin(const struct mxv_adapter *adapter,
                                        size_t size)
 {
     const struct mxv_implementation *i = adapter->implementation;
+    struct adapter_call *c = copy_call(a);
+    fenv_t environment;
     int status = MXV_IMPL_OK;
     *state = NULL;
     message[0] = 0;
+    if (!c) {
+        snprintf(message, size, "out of memory for a copy of the inputs");
+        return MXV_IMPL_FAILED;
+    }
+    fegetenv(&environment);
     if (i->can_do)
-        status = i->can_do(a, message, size);
-    if (status == MXV_IMPL_OK && i->setup)
-        status = i->setup(a, state, message, size);
-    return known(status, message, size);
+        status = i->can_do(&c->a, message, size);
+    bool prepared = status == MXV_IMPL_OK;
+    if (prepared && i->setup)
+        status = i->setup(&c->a, &c->state, message, size);
+    fesetenv(&environment);
+    prepared = prepared && status == MXV_IMPL_OK;
+    enum mxv_impl_status answer = unchanged(c, known(status, message, size), message, size);
+    if (answer == MXV_IMPL_OK) {
+        *state = c;
+        return answer;
+    }
+    if (prepared)
+        end_call(adapter, c);
+    free_call(c);
+    return answer;
 }
 
 void mxv_adapter_done(const struct mxv_adapter *adapter, void *state)
 {
-    if (adapter->implementation->done)
-        adapter->implementation->done(state);
+    if (state)
+        end_call(adapter, state);
+    free_call(state);
 }
 
 // ---- guarded buffers
@@ -174,21 +347,23 @@ static void take_words(uint32_t *to, const uint32_t *block, size_t count, enum m
     }
 }
 
-static enum mxv_impl_status call(const struct mxv_adapter *adapter, void *state,
-                                 const struct mxv_attention *a, size_t sequence, size_t head,
-                                 uint32_t *out, uint32_t *lse, const struct mxv_tap_sink *sink,
-                                 char *message, size_t size)
+static enum mxv_impl_status call(const struct mxv_adapter *adapter, struct adapter_call *c,
+                                 size_t sequence, size_t head, uint32_t *out, uint32_t *lse,
+                                 const struct mxv_tap_sink *sink, char *message, size_t size)
 {
     const struct mxv_implementation *i = adapter->implementation;
+    fenv_t environment;
     int status;
     message[0] = 0;
+    fegetenv(&environment);
     if (mxv_adapter_has(adapter, MXV_IMPL_THREADS)) {
-        status = i->run(state, a, sequence, head, out, lse, sink, message, size);
+        status = i->run(c->state, &c->a, sequence, head, out, lse, sink, message, size);
     } else {
 #pragma omp critical(mxv_adapter_call)
-        status = i->run(state, a, sequence, head, out, lse, sink, message, size);
+        status = i->run(c->state, &c->a, sequence, head, out, lse, sink, message, size);
     }
-    return known(status, message, size);
+    fesetenv(&environment);
+    return unchanged(c, known(status, message, size), message, size);
 }
 
 enum mxv_impl_status mxv_adapter_head(const struct mxv_adapter *adapter, void *state,
@@ -203,7 +378,7 @@ enum mxv_impl_status mxv_adapter_head(const struct mxv_adapter *adapter, void *s
     if (!out_block || (wants_lse && !lse_block)) {
         snprintf(message, size, "out of memory for the output of %zu rows", rows);
     } else {
-        status = call(adapter, state, a, sequence, head, out_block + GUARD,
+        status = call(adapter, state, sequence, head, out_block + GUARD,
                       wants_lse ? lse_block + GUARD : NULL,
                       mxv_adapter_has(adapter, MXV_IMPL_TAPS) ? sink : NULL, message, size);
         bool broken =

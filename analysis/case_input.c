@@ -44,7 +44,7 @@ static enum mxv_status read_array(struct reader *r, struct array *a, bool named_
                      : mxv_tensor_read(path, NULL, &a->t, said, sizeof said);
     if (status != MXV_OK) {
         text_message(r->message, r->size, "input %s: %s", a->name, said);
-        return status;
+        return status == MXV_ERR_UNSUPPORTED ? MXV_ERR_INPUT : status; // not a call's fault
     }
     if (a->t.type != MXV_F16 && a->t.type != MXV_BF16 && a->t.type != MXV_F32) {
         text_message(r->message, r->size, "input %s (%s): holds %s; f16, bf16 and f32 are read",

@@ -6,6 +6,7 @@
 #include "log_internal.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { LOG_FORMAT = 1 }; // raised when a field changes its meaning
 
@@ -14,6 +15,18 @@ enum { LOG_FORMAT = 1 }; // raised when a field changes its meaning
 #else
 #define REVISION NULL
 #endif
+
+static void put_judging(struct mxv_json *json, const struct mxv_log_judging *j)
+{
+    mxv_json_open(json, "judging", '{');
+    mxv_json_boolean(json, "truth", j->truth);
+    if (j->truth)
+        mxv_json_integer(json, "truth_scores", j->truth_scores);
+    mxv_json_boolean(json, "events", j->events);
+    mxv_json_boolean(json, "wide_p", j->wide_p);
+    mxv_json_number(json, "psnr_peak", j->psnr_peak);
+    mxv_json_close(json, '}');
+}
 
 enum mxv_status mxv_log_write_header(struct mxv_log *log, const struct mxv_log_header *header,
                                      char *message, size_t message_size)
@@ -36,6 +49,8 @@ enum mxv_status mxv_log_write_header(struct mxv_log *log, const struct mxv_log_h
     mxv_json_text(json, "implementation", header->implementation);
     mxv_json_text(json, "reference", header->reference);
     mxv_json_text(json, "device", header->device);
+    if (header->judging)
+        put_judging(json, header->judging);
     mxv_log_put_machine(json);
     mxv_log_put_date(json);
     mxv_json_close(json, '}');
@@ -160,12 +175,23 @@ enum mxv_status mxv_log_write_case(struct mxv_log *log, const struct mxv_log_cas
     return mxv_log_finish_record(log, false, message, message_size);
 }
 
+// Of one shard of several: it may lie beyond the last case.
+static bool is_shard(const struct mxv_log_totals *totals)
+{
+    for (size_t i = 0; i < totals->numbers_count; i++)
+        if (strcmp(totals->numbers[i].name, "shards") == 0)
+            return totals->numbers[i].value > 1;
+    return false;
+}
+
 enum mxv_status mxv_log_write_totals(struct mxv_log *log, const struct mxv_log_totals *totals,
                                      char *message, size_t message_size)
 {
     struct mxv_json *json = &log->json;
     size_t cases = 0;
     int status = mxv_exit_status(totals->counts, totals->stopped_early);
+    if (status == 3 && is_shard(totals))
+        status = 77;
     for (unsigned i = 0; i < MXV_VERDICT_COUNT; i++)
         cases += totals->counts[i];
     mxv_json_open(json, NULL, '{');

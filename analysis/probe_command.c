@@ -3,31 +3,68 @@
 //
 // Probe: a black box behind a shell command. Questions go to a temporary file, the command reads it
 // as standard input, and its output is taken apart: one line of hexadecimal words for each
-// question. The command is run once per batch, so that it may buffer as it likes. Words are as wide
-// as in `mxverify eval` (docs/eval.md). tests/cli/test_probe.sh fails if this is wrong.
+// question. The command is run once per batch, so that it may buffer as it likes, within a time
+// limit. Words are as wide as in `mxverify eval` (docs/eval.md). tests/cli/test_probe.sh fails if
+// this is wrong.
 #include "probe_internal.h"
 #include <errno.h>
 #include <mxverify/element.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-static enum mxv_status read_all(FILE *f, char **text)
+static double limit = 60; // seconds a batch may take
+
+void mxv_probe_time_limit(double seconds)
 {
-    size_t room = 1 << 16, length = 0, n;
+    limit = seconds;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// Bytes at hand: as read; -1 with errno ETIMEDOUT after the deadline.
+static ssize_t read_some(int fd, char *to, size_t room, double deadline)
+{
+    for (;;) {
+        double left = deadline - now();
+        struct pollfd wait = {.fd = fd, .events = POLLIN};
+        int ready =
+            limit > 0 ? poll(&wait, 1, left > 0 ? (int)(left < 1e6 ? left * 1e3 + 1 : 1e9) : 0) : 1;
+        if (ready == 0 && left <= 0) {
+            errno = ETIMEDOUT;
+            return -1;
+        }
+        ssize_t n = ready > 0 ? read(fd, to, room) : -1;
+        if (n >= 0 || (ready < 0 && errno != EINTR) || (ready > 0 && errno != EINTR))
+            return n;
+    }
+}
+
+static enum mxv_status read_all(int fd, char **text, double deadline)
+{
+    size_t room = 1 << 16, length = 0;
+    ssize_t n;
     char *buf = malloc(room + 1);
-    while (buf && (n = fread(buf + length, 1, room - length, f)) > 0) {
-        length += n;
-        if (length < room)
-            continue;
-        char *more = realloc(buf, 2 * room + 1);
+    while (buf && (n = read_some(fd, buf + length, room - length, deadline)) != 0) {
+        char *more = n < 0 ? NULL : buf;
+        length += n < 0 ? 0 : (size_t)n;
+        if (more && length == room)
+            more = realloc(buf, 2 * room + 1);
         if (!more) {
             free(buf);
-            return MXV_ERR_MEMORY;
+            return n < 0 ? MXV_ERR_IO : MXV_ERR_MEMORY;
         }
         buf = more;
-        room *= 2;
+        room = length == room ? 2 * room : room;
     }
     if (!buf)
         return MXV_ERR_MEMORY;
@@ -36,9 +73,24 @@ static enum mxv_status read_all(FILE *f, char **text)
     return MXV_OK;
 }
 
+// The state of the command after its end; false after the deadline.
+static bool wait_for(pid_t child, int *state, double deadline)
+{
+    const struct timespec pause = {.tv_nsec = 2000000};
+    for (;;) {
+        pid_t ended = waitpid(child, state, limit > 0 ? WNOHANG : 0);
+        if (ended == child || (ended < 0 && errno != EINTR))
+            return ended == child;
+        if (limit > 0 && now() > deadline)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+}
+
 // The child: `input` as standard input, the pipe as standard output.
 static _Noreturn void become(const char *command, FILE *input, const int pipes[2])
 {
+    setpgid(0, 0); // so that all of a pipeline can be killed
     if (dup2(fileno(input), STDIN_FILENO) >= 0 && dup2(pipes[1], STDOUT_FILENO) >= 0) {
         close(pipes[0]);
         close(pipes[1]);
@@ -55,48 +107,62 @@ enum mxv_status probe_command(const char *command, FILE *input, char **text, cha
         snprintf(message, size, "questions for `%.200s`: %s", command, strerror(errno));
         return MXV_ERR_IO;
     }
+    double deadline = now() + limit;
     pid_t child = fork();
     if (child == 0)
         become(command, input, pipes);
     close(pipes[1]);
-    FILE *f = child > 0 ? fdopen(pipes[0], "r") : NULL;
-    enum mxv_status status = f ? read_all(f, text) : MXV_ERR_IO;
-    if (f)
-        fclose(f);
-    else
+    if (child < 0) {
         close(pipes[0]);
-    while (child > 0 && waitpid(child, &state, 0) < 0 && errno == EINTR)
-        ;
-    if (status == MXV_OK && !(WIFEXITED(state) && WEXITSTATUS(state) == 0)) {
-        free(*text);
-        *text = NULL;
-        status = MXV_ERR_IO;
+        snprintf(message, size, "`%.200s` could not be run: %s", command, strerror(errno));
+        return MXV_ERR_IO;
+    }
+    setpgid(child, child);
+    enum mxv_status status = read_all(pipes[0], text, deadline);
+    bool late = status == MXV_ERR_IO && errno == ETIMEDOUT;
+    close(pipes[0]);
+    bool ended = status == MXV_OK && wait_for(child, &state, deadline);
+    if (!ended) {
+        kill(-child, SIGKILL);
+        while (waitpid(child, &state, 0) < 0 && errno == EINTR)
+            ;
+    }
+    if (late || (status == MXV_OK && !ended))
+        snprintf(message, size, "`%.200s` did not end within %g s (--timeout)", command, limit);
+    else if (status != MXV_OK)
+        snprintf(message, size, "`%.200s` could not be read", command);
+    else if (!(WIFEXITED(state) && WEXITSTATUS(state) == 0))
         snprintf(message, size, "`%.200s` ended with %s %d", command,
                  WIFEXITED(state) ? "status" : "signal",
                  WIFEXITED(state) ? WEXITSTATUS(state) : WTERMSIG(state));
-    } else if (status != MXV_OK) {
-        snprintf(message, size, "`%.200s` could not be run or read", command);
-    }
-    return status;
+    else
+        return MXV_OK;
+    if (status == MXV_OK)
+        free(*text);
+    *text = NULL;
+    return status == MXV_OK ? MXV_ERR_IO : status;
 }
 
-bool probe_next_answer(char **at, uint32_t *words, size_t most, size_t *count)
+bool probe_next_answer(char **at, uint32_t *words, size_t most, size_t *count, const char **line)
 {
     while (**at) {
-        char *line = *at, *stop = strchr(line, '\n');
-        *at = stop ? stop + 1 : line + strlen(line);
+        char *start = *at, *stop = strchr(start, '\n'), *word = start;
+        *line = start;
+        *at = stop ? stop + 1 : start + strlen(start);
         if (stop)
             *stop = 0;
-        *count = 0;
-        for (char *word = line; *count < most; (*count)++) {
-            char *after;
-            unsigned long long value = strtoull(word, &after, 16);
-            if (after == word || value > UINT32_MAX)
+        for (*count = 0; *count < most; (*count)++) {
+            word += strspn(word, " \t\r");
+            size_t length = strspn(word, "0123456789abcdefABCDEF");
+            unsigned long long value = length && length <= 16 ? strtoull(word, NULL, 16) : ~0ull;
+            if (value > UINT32_MAX || (word[length] && !strchr(" \t\r", word[length])))
                 break;
             words[*count] = (uint32_t)value;
-            word = after;
+            word += length;
         }
-        if (line[strspn(line, " \t\r")])
+        if (word[strspn(word, " \t\r")])
+            *count = *count == most ? most + 1 : 0; // more than was asked for, or no word
+        if (start[strspn(start, " \t\r")])
             return true;
     }
     return false;
@@ -146,12 +212,17 @@ enum mxv_status mxv_probe_ask_command(void *ctx, const struct mxv_mma_model *fac
     enum mxv_status status = probe_command(ctx, f, &text, message, size);
     fclose(f);
     char *at = text;
-    for (size_t i = 0, words = 0; i < count && status == MXV_OK; i++)
-        if (!probe_next_answer(&at, &answers[i], 1, &words) || words != 1) {
-            snprintf(message, size, "`%.200s`: answer %zu of %zu is %s", (const char *)ctx, i + 1,
-                     count, words || !*at ? "missing" : "no hexadecimal word");
-            status = MXV_ERR_INPUT;
-        }
+    for (size_t i = 0, words = 0; i < count && status == MXV_OK; i++) {
+        const char *line = "";
+        bool answered = probe_next_answer(&at, &answers[i], 1, &words, &line);
+        if (answered && words == 1)
+            continue;
+        int n = snprintf(message, size, "`%.200s`: answer %zu of %zu is %s", (const char *)ctx,
+                         i + 1, count, answered ? "not one hexadecimal word: " : "missing");
+        if (answered && n > 0 && (size_t)n < size)
+            snprintf(message + n, size - (size_t)n, "`%.100s`", line);
+        status = MXV_ERR_INPUT;
+    }
     free(text);
     return status;
 }
@@ -173,10 +244,12 @@ enum mxv_status mxv_probe_quantise_command(void *ctx, enum mxv_block block, cons
     for (size_t i = 0; i < count && status == MXV_OK; i++) {
         uint32_t words[MXV_BLOCK_SIZE_MAX + 1] = {0};
         size_t got = 0;
-        if (!probe_next_answer(&at, words, n + 1, &got) || got != n + 1) {
+        const char *line = "";
+        if (!probe_next_answer(&at, words, n + 1, &got, &line) || got != n + 1) {
             snprintf(message, size,
-                     "`%.200s`: answer %zu of %zu has %zu words, not scale and %zu codes",
-                     (const char *)ctx, i + 1, count, got, n);
+                     "`%.200s`: answer %zu of %zu does not have the words, not scale and %zu "
+                     "codes: `%.100s`",
+                     (const char *)ctx, i + 1, count, n, line);
             status = MXV_ERR_INPUT;
         }
         scale[i] = (uint8_t)words[0];

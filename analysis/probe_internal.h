@@ -47,7 +47,8 @@ int probe_top(const struct mxv_mma_model *m, const struct mxv_probe_question *q)
 enum mxv_status probe_command(const char *command, FILE *input, char **text, char *message,
                               size_t size);
 
-// The next line of *at that holds something; *count words of it, `most` at most, are stored.
-bool probe_next_answer(char **at, uint32_t *words, size_t most, size_t *count);
+// The next line of *at that holds something, and the line; *count words of it, `most` at most, are
+// stored. *count is most + 1 when more follows them, and 0 when anything else is no word.
+bool probe_next_answer(char **at, uint32_t *words, size_t most, size_t *count, const char **line);
 
 #endif

@@ -51,9 +51,10 @@ enum mxv_status mxv_probe_masked_run(const char *command, struct mxv_probe_maske
     if (status != MXV_OK)
         return status;
     char *at = text;
-    bool good = probe_next_answer(&at, control, 2, &counts[0]) &&
-                probe_next_answer(&at, masked, 2, &counts[1]) && counts[0] && counts[1] &&
-                control[0] == 0x40000000;
+    const char *line = "";
+    bool good = probe_next_answer(&at, control, 2, &counts[0], &line) &&
+                probe_next_answer(&at, masked, 2, &counts[1], &line) && counts[0] && counts[1] &&
+                counts[0] <= 2 && counts[1] <= 2 && control[0] == 0x40000000;
     free(text);
     if (!good) {
         snprintf(message, size,

@@ -77,6 +77,10 @@ bool trial_set(struct mxv_case *c, const char *assignment)
 
 int trial_build(struct trial *t, const struct mxv_case *c, struct mxv_case_data *data)
 {
+    char line[MXV_CASE_LINE_SIZE];
+    mxv_case_print(c, line, sizeof line);
+    if (t->options->adapter)
+        mxv_adapter_case(t->options->adapter, line);
     return mxv_case_build(c, data, t->message, t->size) == MXV_OK ? TRIAL_DONE : TRIAL_FAILED;
 }
 

@@ -16,7 +16,10 @@ size_t mxv_report_events_missing(const struct mxv_report *report)
 
 int mxv_report_exit_status(const struct mxv_report *report)
 {
+    const struct mxv_report_value *shards = mxv_report_find(&report->totals, "numbers.shards");
     int status = mxv_exit_status(report->counts, !report->complete);
+    if (status == 3 && shards && !shards->text && shards->number > 1)
+        status = 77; // a shard beyond the last case
     return status == 0 && mxv_report_events_missing(report) ? 1 : status;
 }
 

@@ -20,6 +20,9 @@ int verify_adapter_begin(struct verification *v, struct mxv_verify_result *out, 
     const struct mxv_adapter *adapter = v->options->adapter;
     if (!adapter)
         return MXV_OK;
+    char line[MXV_CASE_LINE_SIZE];
+    mxv_case_print(v->c, line, sizeof line);
+    mxv_adapter_case(adapter, line);
     enum mxv_impl_status status =
         mxv_adapter_begin(adapter, &v->subject_call, &v->adapter_state, message, size);
     if (status == MXV_IMPL_UNSUPPORTED)

@@ -36,6 +36,16 @@ void *cli_realloc(void *p, size_t size);
 // with a message when there is none.
 char *cli_beside(const char *name, char *message, size_t message_size);
 
+struct cli_file {
+    const char *what, *path; // "--junit"; NULL path: no such file
+    bool written;            // not only read
+};
+// 3 after a message that names both, where a file that is written is another one of these, by its
+// path or through links; else 0. `verb` begins the message, or NULL. Devices and pipes are free.
+int cli_files_apart(const char *verb, const struct cli_file *files, size_t count);
+// 3 after a message where the file could not be written; nothing is created or changed.
+int cli_file_writable(const char *what, const char *path);
+
 struct argp;
 // Parses the words behind a verb; options may follow arguments. Ends the program with status 3 for
 // words that are not understood. `name` is what messages begin with: "mxverify report".

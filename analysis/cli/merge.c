@@ -51,6 +51,10 @@ static int take_header(struct merge *m, json_t *record, const char *line, size_t
                         json_object_get(m->header_json, members[i])))
             return cli_usage("merge: %s and %s differ in `%s`: not shards of one run", m->paths[0],
                              m->paths[file], members[i]);
+    char first[RUN_JUDGING_TEXT], here[RUN_JUDGING_TEXT];
+    if (run_judging_differs(m->header_json, record, first, here))
+        return cli_usage("merge: %s was begun with %s, %s with %s: not shards of one run",
+                         m->paths[0], first, m->paths[file], here);
     return 0;
 }
 
@@ -250,6 +254,17 @@ static int merge_logs(struct merge *m)
     return status ? status : events;
 }
 
+static int check_files(const struct merge *m)
+{
+    int status = cli_file_writable("merge", m->out);
+    for (size_t i = 0; i < m->path_count && status == 0; i++) {
+        const struct cli_file files[] = {{"the merged log", m->out, true},
+                                         {"an input", m->paths[i], false}};
+        status = cli_files_apart("merge", files, 2);
+    }
+    return status;
+}
+
 int cli_merge(int argc, char **argv)
 {
     struct merge m = {.events_tier = true};
@@ -267,7 +282,9 @@ int cli_merge(int argc, char **argv)
     m.out = argv[0];
     m.paths = (const char **)argv + 1;
     m.path_count = (size_t)argc - 1;
-    int status = merge_logs(&m);
+    int status = check_files(&m);
+    if (status == 0)
+        status = merge_logs(&m);
     for (size_t i = 0; i < m.count; i++)
         free(m.entries[i].line);
     free(m.entries);

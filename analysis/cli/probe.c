@@ -24,6 +24,7 @@ enum {
     OPT_BLOCK,
     OPT_K,
     OPT_PROFILE,
+    OPT_TIMEOUT,
     SOURCES = 64,
     MESSAGE = 1024,
     SHOWN = 8
@@ -55,6 +56,7 @@ static const struct argp_option options[] = {
     {"block", OPT_BLOCK, "N|FORMAT", 0,
      "products per scale; with --quantizer a block format, as mxfp8_e4m3", 1},
     {"k", OPT_K, "N", 0, "products of a request, at most 64 (default); shorter ones chain", 1},
+    {"timeout", OPT_TIMEOUT, "SECONDS", 0, "of a command, for a batch; default 60", 2},
     {"profile", OPT_PROFILE, "FILE", 0, "write what was found as JSON", 2},
     {0},
 };
@@ -158,6 +160,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case OPT_K:
         c->k = number(state, "k", arg, 4, MXV_PROBE_K);
+        break;
+    case OPT_TIMEOUT:
+        mxv_probe_time_limit(number(state, "timeout", arg, 1, 1000000));
         break;
     case OPT_PROFILE:
         c->profile = arg;

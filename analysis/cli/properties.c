@@ -3,18 +3,20 @@
 //
 // `mxverify properties`: what must hold of a kernel without any reference.
 #include "cli.h"
+#include "in_child.h"
 #include <argp.h>
 #include <mxverify/properties.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_IMPL = 256, OPT_FAULT, OPT_CASE };
+enum { OPT_IMPL = 256, OPT_FAULT, OPT_CASE, OPT_TIMEOUT };
 
 struct properties_config {
     struct mxv_property_options options;
     struct mxv_case base;
     const char *library, *property;
+    double timeout; // seconds, with an adapter
     bool all;
 };
 
@@ -77,6 +79,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         c->options.faults |= UINT64_C(1) << fault;
         c->options.impl = MXV_IMPL_EMULATION;
         return 0;
+    case OPT_TIMEOUT:
+        c->timeout = strtod(arg, &end);
+        if (end == arg || *end || !(c->timeout >= 0 && c->timeout < 1e9))
+            argp_failure(state, 3, 0, "--timeout %s: expected seconds, 0 for no limit", arg);
+        return 0;
     case 's':
         c->options.seed = strtoull(arg, &end, 16);
         if (end == arg || *end)
@@ -119,6 +126,7 @@ static int run_kernel(const struct properties_config *c, size_t counts[4])
             return cli_usage("properties: %s: %s", mxv_property_name(p), message);
         counts[r.outcome]++;
         print_result((enum mxv_property)p, &r);
+        fflush(stdout); // an adapter may die in the next one
     }
     return 0;
 }
@@ -154,6 +162,20 @@ static bool property_known(const char *name)
     return false;
 }
 
+static int run_adapter(void *ctx, char *line, size_t size)
+{
+    struct properties_config *c = ctx;
+    struct mxv_adapter *adapter;
+    char message[4096];
+    if (mxv_adapter_open(c->library, &adapter, message, sizeof message) != MXV_OK)
+        return cli_usage("--impl: %s", message);
+    mxv_adapter_watch(adapter, line, size);
+    c->options.adapter = adapter;
+    int status = run_all(c);
+    mxv_adapter_close(adapter);
+    return status;
+}
+
 int cli_properties(int argc, char **argv)
 {
     static const struct argp_option options[] = {
@@ -164,6 +186,8 @@ int cli_properties(int argc, char **argv)
         {"case", OPT_CASE, "LINE", 0,
          "options of all calls instead of the kernel's variants; shape and data are made", 1},
         {"fault", OPT_FAULT, "NAME", 0, "switch a fault of implementation emulation on", 1},
+        {"timeout", OPT_TIMEOUT, "SECONDS", 0, "with an adapter, for all; default 600, 0: no limit",
+         1},
         {0},
     };
     static const struct argp argp = {options,
@@ -175,22 +199,17 @@ int cli_properties(int argc, char **argv)
                                      NULL,
                                      NULL};
     struct properties_config *c = cli_realloc(NULL, sizeof *c);
-    struct mxv_adapter *adapter = NULL;
-    char message[4096];
     int status = 0;
     memset(c, 0, sizeof *c);
     c->options.seed = 1;
     c->all = true;
+    c->timeout = 600;
     cli_parse(&argp, "mxverify properties", argc, argv, c);
     if (c->property && !property_known(c->property))
         status = cli_usage("--property %s: no such property (docs/properties.md)", c->property);
-    if (status == 0 && c->library &&
-        mxv_adapter_open(c->library, &adapter, message, sizeof message) != MXV_OK)
-        status = cli_usage("--impl: %s", message);
-    c->options.adapter = adapter;
+    const struct child_work work = {"properties", c->timeout, run_adapter, c};
     if (status == 0)
-        status = run_all(c);
-    mxv_adapter_close(adapter);
+        status = c->library ? cli_in_child(&work) : run_all(c);
     free(c);
     return status;
 }

@@ -160,6 +160,13 @@ int cli_report(int argc, char **argv)
     cli_parse(&argp, "mxverify report", argc, argv, &config);
     if (!config.log)
         return cli_usage("report: the log is missing, as in mxverify report out/run.jsonl");
+    const struct cli_file files[] = {{"the log", config.log, false},
+                                     {"--junit", config.junit, true},
+                                     {"--html", config.html, true}};
+    if (cli_files_apart("report", files, sizeof files / sizeof files[0]) ||
+        (config.junit && cli_file_writable("--junit", config.junit)) ||
+        (config.html && cli_file_writable("--html", config.html)))
+        return 3;
     if (mxv_report_read(config.log, &report, message, sizeof message) != MXV_OK)
         return cli_usage("%s", message);
     if (!config.quiet) {

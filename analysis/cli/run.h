@@ -11,6 +11,8 @@
 //     run_record.c   outcome <-> log   run_ledger.c   known failures
 //     run_totals.c   outcomes added    run_report.c   the table at the end
 //     run_library.c  adapters         run_events.c   mandatory events of a tier
+//     run_judging.c  options that decide how cases are judged
+//     run_files.c    folder and files, before the first case
 #ifndef MXV_CLI_RUN_H
 #define MXV_CLI_RUN_H
 
@@ -254,6 +256,9 @@ int run_config_finish(struct run_config *config);
 
 // Makes the folder and its parents; 0, or an exit status after a message.
 int run_make_folder(const char *path);
+// No file that is written is another one of the run's, and the reports can be written; 0, or 3
+// after a message.
+int run_check_files(const struct run *run);
 // Runs everything and prints the report; returns the exit status.
 int run_cases(const struct run_config *config, struct run_source *source);
 // log_path: NULL when none was written.
@@ -317,6 +322,17 @@ void run_events_decide(struct run_config *config, const struct mxv_tier_options 
 void run_events_judge(struct run_totals *totals, enum events_wanted wanted, bool tier, bool whole);
 // What is missing, or why nothing was judged; prints the table if asked for. 0, or 1.
 int run_events_report(const struct run_totals *totals, bool table, bool quiet);
+
+// ---- how cases are judged (run_judging.c)
+
+struct mxv_log_judging run_judging_of(const struct run_config *config);
+// Whether two headers of logs say different things, and what, as an option or in words. A header
+// without `judging` says what its command line does.
+enum { RUN_JUDGING_TEXT = 64 };
+bool run_judging_differs(const json_t *a, const json_t *b, char said_a[RUN_JUDGING_TEXT],
+                         char said_b[RUN_JUDGING_TEXT]);
+// 0 if the run that wrote the header judged as this one does, or 3 after a message.
+int run_judging_check(const struct run_config *config, const json_t *header, const char *log_path);
 
 // ---- resume, workers, ledger
 

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,25 +36,6 @@ double run_now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-int run_make_folder(const char *path)
-{
-    char part[1024];
-    if (strlen(path) >= sizeof part)
-        return cli_usage("--out %.60s...: the path is too long", path);
-    for (size_t i = 1; i <= strlen(path); i++) {
-        if (path[i] != '/' && path[i] != 0)
-            continue;
-        memcpy(part, path, i);
-        part[i] = 0;
-        if (mkdir(part, 0777) && errno != EEXIST)
-            return cli_usage("--out %s: cannot make folder %s: %s", path, part, strerror(errno));
-    }
-    struct stat info;
-    if (stat(path, &info) || !S_ISDIR(info.st_mode) || access(path, W_OK | X_OK))
-        return cli_usage("--out %s: not a folder that can be written", path);
-    return 0;
 }
 
 // Cases of this shard, resumed ones included; SIZE_MAX when there is no end.
@@ -141,10 +121,17 @@ int run_finish(struct run *run, struct run_slot *s)
     return status;
 }
 
+// Whether no further case may start.
+static bool must_end(const struct run *run)
+{
+    double budget = run->config->time_budget;
+    return interrupted || (budget > 0 && run_now() - run->start > budget);
+}
+
 bool run_next(struct run *run, uint64_t *index)
 {
     const struct run_config *config = run->config;
-    if (interrupted || (config->time_budget > 0 && run_now() - run->start > config->time_budget))
+    if (must_end(run))
         return false;
     while (run->next < run->source->count &&
            (!mxv_shard_has(&config->shard, run->next) ||
@@ -159,7 +146,7 @@ bool run_next(struct run *run, uint64_t *index)
 // A chunk under way: cases end in any order and are reported in theirs.
 struct chunk {
     struct run_slot *slots;
-    bool done[CHUNK], left_out[CHUNK]; // left out: not begun, since the run was interrupted
+    bool done[CHUNK], left_out[CHUNK]; // left out: not begun, since the run had to end
     size_t count, reported;
     int status;
 };
@@ -180,7 +167,7 @@ static void run_chunk(struct run *run, struct chunk *c)
 {
 #pragma omp parallel for schedule(dynamic) if (c->count > 1)
     for (size_t i = 0; i < c->count; i++) {
-        bool begin = !interrupted;
+        bool begin = !must_end(run);
         if (begin) {
             run_slot_make(run, &c->slots[i], c->slots[i].index);
             if (!run_quarantine(run, &c->slots[i]))
@@ -222,6 +209,7 @@ static int open_log(struct run *run)
         return status;
     if (mxv_log_open(run->log_path, config->resume, &run->log, message, sizeof message) != MXV_OK)
         return cli_usage("%s", message);
+    struct mxv_log_judging judging = run_judging_of(config);
     struct mxv_log_header header = {
         .program = "mxverify",
         .version = MXV_VERSION,
@@ -232,6 +220,7 @@ static int open_log(struct run *run)
         .implementation = config->impl_name,
         .reference = "emulation",
         .device = config->device,
+        .judging = &judging,
     };
     if (has_header || mxv_log_write_header(run->log, &header, message, sizeof message) == MXV_OK)
         return 0;
@@ -303,16 +292,36 @@ static int prepare(struct run *run)
         snprintf(run->log_path, sizeof run->log_path, "%s/%s", run->folder, config->log_name);
     int status = files ? run_make_folder(run->folder) : 0;
     if (status == 0)
+        status = run_check_files(run);
+    if (status == 0)
         status = run_open_ledger(run);
     if (status == 0 && !config->no_log)
         status = open_log(run);
     return status;
 }
 
+// The end of the time is the natural end of a run without a number of cases, once it has one.
+static bool stopped_early(const struct run *run)
+{
+    size_t all = expected_cases(run), done = run->totals.done;
+    return interrupted || (all == SIZE_MAX ? done == 0 : done < all);
+}
+
+// A shard beyond the last case has nothing to say, good or bad: 77 instead of 3.
+static int empty_shard(const struct run *run)
+{
+    const struct mxv_shard *s = &run->config->shard;
+    if (s->count <= 1 || run->source->count == 0 || expected_cases(run) > 0)
+        return 0;
+    fprintf(stderr, "mxverify: shard %llu/%llu holds no case\n", (unsigned long long)s->index + 1,
+            (unsigned long long)s->count);
+    return 77;
+}
+
 static int conclude(struct run *run, int status)
 {
     run->totals.seconds = run_now() - run->start;
-    run->totals.stopped_early = interrupted != 0;
+    run->totals.stopped_early = stopped_early(run);
     run->totals.part = run->config->shard.count > 1;
     run_events_judge(&run->totals, run->config->events, run->config->events_tier && status == 0,
                      run->totals.done == expected_cases(run));
@@ -328,6 +337,8 @@ static int conclude(struct run *run, int status)
     int covered = coverage_status(run);
     int events = run_events_report(&run->totals, run->config->print_events, run->config->quiet);
     int verdict = mxv_exit_status(run->totals.counts, run->totals.stopped_early);
+    if (verdict == 3 && empty_shard(run))
+        verdict = 77;
     if (run->expired)
         verdict = 1;
     if (fflush(stdout))

@@ -20,10 +20,10 @@ void run_events_decide(struct run_config *c, const struct mxv_tier_options *o)
         c->events_tier = o->count >= mxv_tier_count(whole);
         mxv_tier_close(whole);
     }
-    if (c->events == EVENTS_FREE)
-        c->events_tier = false;
     if (c->events == EVENTS_REQUIRED || c->events_tier)
         c->verify.events = true;
+    if (c->events == EVENTS_FREE) // counted all the same: the log may be resumed either way
+        c->events_tier = false;
 }
 
 static unsigned kernels_run(const struct run_totals *t)

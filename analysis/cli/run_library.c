@@ -71,6 +71,8 @@ int run_ask_library(struct run_config *c)
 {
     struct question question = {.path = c->impl_library};
     struct mxv_runner_options options = {.workers = 1, .timeout = 60};
+    if (c->has_timeout && c->timeout > 0 && c->timeout < 60)
+        options.timeout = options.start_limit = c->timeout;
     struct mxv_runner_job job = {&question, load, answer};
     struct mxv_runner *runner;
     struct mxv_runner_result result = {0};

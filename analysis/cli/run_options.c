@@ -166,9 +166,15 @@ static void parse_number(struct argp_state *state, struct run_config *c, int key
         return;
     }
     bool positive = key == 'n' || key == OPT_WORKERS;
+    const char *name = key == 'n'           ? "count"
+                       : key == 's'         ? "seed"
+                       : key == OPT_WORKERS ? "workers"
+                                            : "truth-scores";
     if (!parse_count(arg, key == 's' ? 16 : 10, &n) || (positive && n == 0))
-        argp_failure(state, 3, 0, "`%s`: expected a %s", arg,
-                     key == 's' ? "hexadecimal seed" : "whole number above 0");
+        argp_failure(state, 3, 0, "--%s %s: expected a %s", name, arg,
+                     key == 's' ? "hexadecimal seed"
+                     : positive ? "whole number above 0"
+                                : "whole number, 0 for all rows");
     if (key == 'n')
         c->count = n;
     else if (key == 's')

@@ -25,7 +25,7 @@ static int check_header(const struct run *run, const json_t *record)
     if (!implementation || strcmp(implementation, config->impl_name) != 0)
         return cli_usage("--resume: %s is of implementation %s, not %s", run->log_path,
                          implementation ? implementation : "unknown", config->impl_name);
-    return 0;
+    return run_judging_check(config, record, run->log_path);
 }
 
 static void mark_finished(struct run *run, uint64_t index)

@@ -3,6 +3,7 @@
 //
 // `mxverify shrink`: a failing case, by its line or by its id in a log, made small.
 #include "cli.h"
+#include "in_child.h"
 #include <argp.h>
 #include <mxverify/impl.h>
 #include <mxverify/report.h>
@@ -12,12 +13,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_IMPL = 256, OPT_LOG, OPT_TIME, OPT_NO_NUMBERS };
+enum { OPT_IMPL = 256, OPT_LOG, OPT_TIME, OPT_NO_NUMBERS, OPT_TIMEOUT };
 
 struct shrink_config {
     const char *what, *log, *library;
     struct mxv_shrink_options options;
     bool no_numbers;
+    double timeout; // seconds, with an adapter; negative: by --time
+    const struct mxv_case *c;
 };
 
 static void set_impl(struct argp_state *state, struct shrink_config *c, const char *name)
@@ -49,6 +52,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         c->options.seconds = strtod(arg, &end);
         if (end == arg || *end || !(c->options.seconds >= 0 && c->options.seconds < 1e9))
             argp_failure(state, 3, 0, "--time %s: expected seconds, 0 for no limit", arg);
+        return 0;
+    case OPT_TIMEOUT:
+        c->timeout = strtod(arg, &end);
+        if (end == arg || *end || !(c->timeout >= 0 && c->timeout < 1e9))
+            argp_failure(state, 3, 0, "--timeout %s: expected seconds, 0 for no limit", arg);
         return 0;
     case OPT_NO_NUMBERS:
         c->no_numbers = true;
@@ -129,19 +137,22 @@ static int show(const struct shrink_config *config, const struct mxv_shrink_resu
     return 0;
 }
 
-static int run_shrink(struct shrink_config *config, const struct mxv_case *c)
+static int run_shrink(void *ctx, char *line, size_t size)
 {
+    struct shrink_config *config = ctx;
     struct mxv_shrink_result *result = cli_realloc(NULL, sizeof *result);
     struct mxv_adapter *adapter = NULL;
     char message[4096] = "";
     enum mxv_status status = MXV_OK;
     if (config->library)
         status = mxv_adapter_open(config->library, &adapter, message, sizeof message);
+    if (adapter)
+        mxv_adapter_watch(adapter, line, size);
     config->options.verify.adapter = adapter;
     if (isatty(2))
         config->options.step = show_step;
     if (status == MXV_OK)
-        status = mxv_shrink_case(c, &config->options, result, message, sizeof message);
+        status = mxv_shrink_case(config->c, &config->options, result, message, sizeof message);
     int exit_status = status == MXV_OK ? show(config, result) : cli_usage("shrink: %s", message);
     mxv_adapter_close(adapter);
     free(result);
@@ -157,6 +168,8 @@ int cli_shrink(int argc, char **argv)
          "implementation, default plain; emulation for a case with fault=", 1},
         {"log", OPT_LOG, "FILE", 0, "log in which an id is looked up, default out/run.jsonl", 1},
         {"time", OPT_TIME, "SECONDS", 0, "time limit, default 120, 0: none", 1},
+        {"timeout", OPT_TIMEOUT, "SECONDS", 0,
+         "with an adapter, when it is killed; default --time + 120, 0: no limit", 1},
         {"no-numbers", OPT_NO_NUMBERS, NULL, 0, "leave the numbers of the small case out", 1},
         {0},
     };
@@ -170,13 +183,18 @@ int cli_shrink(int argc, char **argv)
                                      NULL,
                                      NULL,
                                      NULL};
-    struct shrink_config config = {.log = "out/run.jsonl", .options = {.seconds = 120}};
+    struct shrink_config config = {
+        .log = "out/run.jsonl", .options = {.seconds = 120}, .timeout = -1};
     struct mxv_case *c = cli_realloc(NULL, sizeof *c);
     cli_parse(&argp, "mxverify shrink", argc, argv, &config);
     int status =
         config.what ? read_case(&config, c) : cli_usage("shrink: the case line or id is missing");
+    if (config.timeout < 0)
+        config.timeout = config.options.seconds > 0 ? config.options.seconds + 120 : 0;
+    config.c = c;
+    const struct child_work work = {"shrink", config.timeout, run_shrink, &config};
     if (status == 0)
-        status = run_shrink(&config, c);
+        status = config.library ? cli_in_child(&work) : run_shrink(&config, NULL, 0);
     free(c);
     return status;
 }

@@ -28,6 +28,10 @@ refuse "unknown implementation" "no such implementation" run --impl cpu --out "$
 refuse "unknown fault" "no such fault" run --fault D99 --out "$work/o"
 refuse "unknown field" "nosuch" run --kernel dma --cases smoke --set nosuch=1 --out "$work/o"
 refuse "bad count" "whole number" run --count -3 --out "$work/o"
+refuse "bad count" "--count -3: expected a whole number above 0" run --count -3 --out "$work/o"
+refuse "bad workers" "--workers 0: expected a whole number above 0" run --workers 0 --out "$work/o"
+refuse "bad rows" "--truth-scores -1: expected a whole number, 0 for all rows" run --truth-scores -1 --out "$work/o"
+refuse "bad seed" "--seed xyz: expected a hexadecimal seed" run --seed xyz --out "$work/o"
 refuse "unknown list" "no kind named" list nosuch
 refuse "unknown format" "no element format" explain e9m9 00
 refuse "code too wide" "no hexadecimal code" explain e2m1 ff
@@ -62,6 +66,12 @@ refuse "shapes disagree" "layer00" run --kernel dma --input "${real}_q.npy,${rea
 check "the NaN file keeps its size" "$(wc -c < ${real}_q.npy)" "$(wc -c < "$work/nan.npy")"
 refuse "NaN tensor" "NaN" run --kernel dma --input "$work/nan.npy,${real}_k.npy,${real}_v.npy" --out "$work/o"
 refuse "NaN tensor: place" "nan.npy" run --kernel dma --input "$work/nan.npy,${real}_k.npy,${real}_v.npy" --out "$work/o"
+
+# a type that no tensor is read from
+printf '\223NUMPY\001\000v\000' > "$work/complex.npy"
+printf "{'descr': '<c8', 'fortran_order': False, 'shape': (9, 4, 64), }%54s\n" "" >> "$work/complex.npy"
+head -c 18432 /dev/zero >> "$work/complex.npy"
+refuse "complex tensor" "c8" run --kernel dma --input "$work/complex.npy,${real}_k.npy,${real}_v.npy" --out "$work/o"
 
 # q without a token: shape (0, 64)
 printf '\223NUMPY\001\000v\000' > "$work/empty.npy"
@@ -99,5 +109,32 @@ refuse "the same setting twice" 'd=32. and .d=64' run --kernel flash --cases fuz
 "$program" repro "$(printf 'flash lq=8 \033[31m=1')" > /dev/null 2> "$work/err"
 check "control characters are escaped" 1 "$(grep -c 'x1B.31m' "$work/err")"
 check "stdout full: status" 3 "$("$program" list kernels > /dev/full 2>/dev/null; echo $?)"
+
+# files that would replace one another, or could not be written at the end: refused before the run
+one="run --kernel dma --cases smoke --count 1 --no-truth --maps none --no-real"
+echo "dma lq=3 lk=5 d=32" > "$work/one.cases"
+# shellcheck disable=SC2086
+{
+    "$program" $one --out "$work/full" > /dev/null 2>&1
+    log=$work/full/run.jsonl
+    before=$(cksum < "$log")
+    ln -s "$log" "$work/link.xml"
+    refuse "JUnit into the log" "the log (.*full/run.jsonl) and --junit (.*are one file" $one --out "$work/full" --junit "$log"
+    refuse "JUnit into the log by a link" "the log .* and --junit (.*link.xml) are one" $one --out "$work/full" --junit "$work/link.xml"
+    refuse "JUnit into the log to be" "the log .* and --junit" $one --out "$work/not/yet" --junit "$work/not/../not/yet/run.jsonl"
+    refuse "both reports in one" "--junit (.*x.xml) and --html (.*x.xml) are one" $one --out "$work/full" --junit "$work/x.xml" --html "$work/./x.xml"
+    refuse "a report into the cases" "--html (.*) and --cases (.*one.cases) are one" run --cases "$work/one.cases" --out "$work/full" --html "$work/one.cases"
+    check "the cases are untouched" "dma lq=3 lk=5 d=32" "$(cat "$work/one.cases")"
+    refuse "report into its log" "report: the log (.*) and --junit (.*) are one file" report "$log" --junit "$log"
+    refuse "report into one file" "report: --junit (.*) and --html (.*) are one file" report "$log" --junit "$work/x" --html "$work/x"
+    refuse "no folder for JUnit" "--junit .*/none/x.xml: folder .*: No such file" $one --out "$work/full" --junit "$work/none/x.xml"
+    refuse "no folder for HTML" "--html .*/none/x.html: folder .*: No such file" $one --out "$work/full" --html "$work/none/x.html"
+    refuse "HTML is a folder" "--html .*: a folder, not a file" $one --out "$work/full" --html "$work"
+    refuse "no folder for a report" "--junit .*/none/x.xml: folder" report "$log" --junit "$work/none/x.xml"
+    [ -c /dev/full ] && refuse "full" "/dev/full: cannot be written: No space" $one --out "$work/full" --junit /dev/full
+    check "all refused before the run: the log is untouched" "$before" "$(cksum < "$log")"
+    "$program" $one --out "$work/full2" --junit "$work/full2/j.xml" --html /dev/null > /dev/null 2>&1
+    check "into the folder to be, and a device: status, report" "0 yes" "$? $([ -s "$work/full2/j.xml" ] && echo yes)"
+}
 
 finish

@@ -113,8 +113,12 @@ refuse "no formats" 'name the formats' --pipe cat
 refuse "no such model" 'no such model' --model sm_99.x
 refuse "a command that fails" 'ended with status 1' --pipe 'cat > /dev/null; exit 1' --a f16
 refuse "a command that says nothing" 'answer 1 of .* is missing' --pipe 'cat > /dev/null' --a f16
-refuse "a command that says words" 'no hexadecimal word\|missing' --pipe 'sed s/.*/zero/' --a f16
-refuse "short blocks" 'words, not scale and 32 codes' --quantizer 'sed s/.*/00/' --block mxfp4
+refuse "a command that says words" 'not one hexadecimal word: .zero.' --pipe 'sed s/.*/zero/' --a f16
+refuse "a command that echoes" 'not one hexadecimal word: .[0-9A-F]* [0-9A-F]' --pipe cat --a e4m3
+refuse "a command that hangs" 'did not end within 1 s' --pipe 'sleep 100' --a f16 --timeout 1
+refuse "a command that says all and hangs" 'did not end within 1 s' --a f16 --timeout 1 \
+    --pipe "'$program' eval mma --model sm_90.f16_f32; exec >&-; sleep 100"
+refuse "short blocks" 'words, not scale and 32 codes: .00' --quantizer 'sed s/.*/00/' --block mxfp4
 refuse "no attention" 'not 40000000' --attention 'cat > /dev/null; echo 0; echo 0'
 refuse "scale without block" 'block 16 or 32' --pipe cat --a e2m1 --scale e8m0
 

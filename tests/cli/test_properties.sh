@@ -28,6 +28,14 @@ if command -v "$compiler" > /dev/null; then
         "$source/tests/support/adapter_faults.c" || exit 1
     properties --case 'flash d=32' --impl ./healthy.so
     check "an adapter: an answer" 1 "$([ -s out ] && echo 1)"
+    ADAPTER_ACT=101 properties --case 'flash d=32' --impl ./healthy.so
+    check "an adapter that dies: status" 1 $?
+    check "an adapter that dies: said" 1 "$(grep -c 'died of signal 11 .* at flash ' err)"
+    ADAPTER_ACT=102 properties --case 'flash d=32' --impl ./healthy.so --timeout 1
+    check "an adapter that hangs: status" 1 $?
+    check "an adapter that hangs: said" 1 "$(grep -c 'no end within 1 s .* at flash ' err)"
+    ADAPTER_ACT=105 properties --case 'flash d=32' --impl ./healthy.so
+    check "an adapter that calls exit(0): status" 1 $?
 fi
 
 refuse() { # NAME OPTIONS...

@@ -67,6 +67,28 @@ wait $pid
 check "interrupted: status" 2 $?
 check "interrupted: totals" 1 "$(tail -1 "$work/int/run.jsonl" | grep -c '"stopped_early":true')"
 
+# a time budget that cuts a number of cases short leaves a run that stopped early; of fuzz without a
+# number it is the end
+i=0
+while [ $i -lt 60 ]; do
+    echo "dma lq=256 lk=256 d=64 seed=$i"
+    i=$((i + 1))
+done > "$work/sixty.cases"
+for options in "--time-budget 0.05" "--time-budget 0.000001" "--time-budget 0.05 --workers 1"; do
+    # shellcheck disable=SC2086
+    OMP_NUM_THREADS=1 "$program" run --cases "$work/sixty.cases" --no-truth --maps none -q $options --out "$work/cut" 2>/dev/null
+    check "$options: status" 2 $?
+    check "$options: totals" 1 "$(tail -1 "$work/cut/run.jsonl" | grep -c '"stopped_early":true,"exit_status":2')"
+    check "$options: some are left" yes "$([ "$(grep -c '"record":"case"' "$work/cut/run.jsonl")" -lt 60 ] && echo yes)"
+    "$program" report "$work/cut/run.jsonl" -q
+    check "$options: report" 2 $?
+done
+"$program" run --cases "$work/sixty.cases" --no-truth --maps none -q --resume --out "$work/cut" 2>/dev/null
+check "after the budget, resumed: status, cases" "0 60" "$? $(grep -c '"record":"case"' "$work/cut/run.jsonl")"
+"$program" run --kernel flash --cases fuzz --no-truth --no-real --maps none -q --time-budget 1 --out "$work/open" 2>/dev/null
+check "fuzz for a time: status" 0 $?
+check "fuzz for a time: totals" 1 "$(tail -1 "$work/open/run.jsonl" | grep -c '"stopped_early":false')"
+
 # a file of case lines
 printf '# two cases\nflash lq=3 lk=5 d=32\n\ndma lq=3 lk=5 d=32 mask=full # comment\n' > "$work/two.cases"
 "$program" run --cases "$work/two.cases" --out "$work/two" > "$work/two.txt" 2>/dev/null

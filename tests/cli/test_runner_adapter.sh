@@ -114,6 +114,18 @@ echo "flash lq=103 lk=200 d=32 hq=1 hk=1 in=bf16 v=bf16 out=f32 mask=full seed=1
 wide claims_nothing --wide-p
 check "wide P: noise still fails" "1 fail" "$? $(verdict 103)"
 
+# what an adapter does to its inputs and to the processor's modes does not reach the judge
+cases 118 120 > "$work/list"
+echo "flash lq=119 lk=64 d=32 hq=2 hk=1 out=f32 lse=e mask=causal seed=119" >> "$work/list"
+for adapter in test claims_nothing; do
+    "$program" run --impl "$work/$adapter.so" --kernel flash --cases "$work/list" --maps none --out "$work/out" > "$work/txt" 2> "$work/err"
+    check "$adapter: changes V" "fail" "$(verdict 118)"
+    check "$adapter: changes V: reason" 1 "$(reason 118 | grep -c 'changed its inputs: v')"
+    check "$adapter: leaves rounding and traps" 1 "$(grep -c '"case":"flash [^"]*lq=119 [^"]*","verdict":"pass"' "$work/out/run.jsonl")"
+    check "$adapter: control characters" 'sequence 0 head 0: one\\x0Atwo\\x1B[31m\\x01' "$(reason 120)"
+    check "$adapter: control characters on the terminal" 0 "$(grep -c "$(printf '[\033\001]')" "$work/txt")"
+done
+
 # an adapter that cannot be used is an error, not a verdict
 refuse() { # description, pattern, adapter
     run "$3"
@@ -126,5 +138,32 @@ refuse "no shared object" "text.so" text
 refuse "missing" "missing.so" missing
 ADAPTER_REFUSES="no GPU" refuse "no device" "test cannot work here: no GPU" test
 ADAPTER_REFUSES=crash refuse "dies while it starts" "died while it started: killed by signal 11" test
+
+cat > "$work/stuck.c" << 'EOF'
+#include <mxverify/impl.h>
+#include <unistd.h>
+static int info(struct mxv_impl_info *out, char *message, size_t size)
+{
+    (void)out, (void)message, (void)size;
+    for (;;)
+        pause();
+}
+static int run(void *state, const struct mxv_attention *a, size_t sequence, size_t head,
+               uint32_t *out, uint32_t *lse, const struct mxv_tap_sink *sink, char *message, size_t size)
+{
+    (void)state, (void)a, (void)sequence, (void)head, (void)out, (void)lse, (void)sink, (void)message, (void)size;
+    return MXV_IMPL_FAILED;
+}
+const struct mxv_implementation *mxv_implementation(void)
+{
+    static const struct mxv_implementation stuck = {.abi = MXV_IMPL_ABI, .call_size = sizeof(struct mxv_attention), .name = "stuck", .version = "1", .info = info, .run = run};
+    return &stuck;
+}
+EOF
+"$compiler" -std=c11 -D_GNU_SOURCE -shared -fPIC -Iformats/include -Iref/include -Ianalysis/include -o "$work/stuck.so" "$work/stuck.c"
+begin=$(date +%s)
+run stuck --timeout 1
+check "info that hangs: status" 3 $?
+check "info that hangs: --timeout is its limit" 1 "$([ $(($(date +%s) - begin)) -lt 20 ] && echo 1)"
 
 finish

@@ -152,6 +152,27 @@ sum=$(cksum < "$out/run.jsonl")
 refuse "other cases" "another run" --kernel flash --cases smoke --no-real
 refuse "other implementation" "implementation" --kernel all --cases "$work/list" --impl emulation
 refuse "fewer cases" "not part of this run" --kernel all --cases "$work/list" --count 5
+same="--kernel all --cases $work/list"
+# shellcheck disable=SC2086
+{
+    refuse "without truth" "run.jsonl was begun with truth, this run has --no-truth" $same --no-truth
+    refuse "other rows" "was begun with --truth-scores 2000000, this run has --truth-scores 7" $same --truth-scores 7
+    refuse "with events" "events not counted, this run has events counted" $same --events
+    refuse "wide P" "was begun with no --wide-p, this run has --wide-p" $same --wide-p
+    for options in "" "--truth-scores 2000000 --explain"; do # what is not judging, or the same
+        run "$out" $options --resume > /dev/null 2>&1
+        check "resumed with the same judging $options: status" 1 $?
+    done
+    sum=$(cksum < "$out/run.jsonl")
+    cp "$out/run.jsonl" "$work/before"
+    sed -i 's/"judging":{[^}]*},//' "$out/run.jsonl" # as logs once were: only the command line tells
+    sum=$(cksum < "$out/run.jsonl")
+    refuse "without truth, by the command line" "was begun with truth, this run has --no-truth" $same --no-truth
+    run "$out" --resume > /dev/null 2>&1
+    check "a header that does not say how it judged: status" 1 $?
+    cp "$work/before" "$out/run.jsonl"
+    sum=$(cksum < "$out/run.jsonl")
+}
 refuse "without a log" "no-log" --kernel all --cases "$work/list" --no-log
 
 finish

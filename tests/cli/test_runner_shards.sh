@@ -94,6 +94,21 @@ sed 's/"implementation":"plain"/"implementation":"cuda"/' "$work/n2/run-1-of-2.j
 refuse "another implementation" "not shards of one run" "$work/n2/run-2-of-2.jsonl" "$work/other.jsonl"
 refuse "shards of another number" "others are of" "$work/n2/run-1-of-2.jsonl" "$work/n3/run-2-of-3.jsonl"
 refuse "no such file" "nosuch" "$work/nosuch.jsonl"
+run "$work/judged" --shard 1/2 --no-truth > /dev/null
+refuse "other judging" "n2/run-2-of-2.jsonl was begun with truth, .*judged/run-1-of-2.jsonl with --no-truth" \
+    "$work/n2/run-2-of-2.jsonl" "$work/judged/run-1-of-2.jsonl"
+sed 's/"judging":{[^}]*},//' "$work/judged/run-1-of-2.jsonl" > "$work/old.jsonl"
+refuse "other judging, by the command line" "begun with truth, .* with --no-truth" "$work/n2/run-2-of-2.jsonl" "$work/old.jsonl"
+sed 's/"judging":{[^}]*},//' "$work/n2/run-1-of-2.jsonl" > "$work/old.jsonl"
+"$program" merge "$work/part.jsonl" "$work/old.jsonl" "$work/n2/run-2-of-2.jsonl" > /dev/null 2> "$work/err"
+check "a header that does not say how it judged" $whole $?
+cp "$work/n2/run-1-of-2.jsonl" "$work/refused-name.jsonl"
+before=$(cksum < "$work/refused-name.jsonl")
+"$program" merge "$work/refused-name.jsonl" "$work/n2/run-2-of-2.jsonl" "$work/n2/../refused-name.jsonl" > /dev/null 2> "$work/err"
+check "into an input: status" 3 $?
+check "into an input: message in: $(cat "$work/err")" 1 "$(grep -c 'refused-name.jsonl) and an input (.*are one file' "$work/err")"
+check "into an input: it is untouched" "$before" "$(cksum < "$work/refused-name.jsonl")"
+rm "$work/refused-name.jsonl"
 echo "no log" > "$work/text"
 refuse "no log" "line 1" "$work/text"
 : > "$work/empty"
@@ -120,7 +135,25 @@ GTEST_TOTAL_SHARDS=8 GTEST_SHARD_INDEX=8 run "$work/e6" > /dev/null
 check "no such shard" 3 $?
 run "$work/e7" --shard 0/3 > /dev/null
 check "shards count from 1" 3 $?
-run "$work/e8" --shard 40/50 > /dev/null
-check "a shard without cases has nothing to say" 3 $?
+for options in "" "--quiet"; do
+    # shellcheck disable=SC2086
+    run "$work/e8" --shard 40/50 $options > /dev/null
+    check "a shard without cases has nothing to say $options" 77 $?
+    check "it says so $options" 1 "$(grep -c 'shard 40/50 holds no case' "$work/err")"
+done
+"$program" report "$work/e8/run-40-of-50.jsonl" -q
+check "its log says the same" "77 1" "$? $(tail -1 "$work/e8/run-40-of-50.jsonl" | grep -c '"exit_status":77')"
+GTEST_TOTAL_SHARDS=50 GTEST_SHARD_INDEX=49 run "$work/e9" > /dev/null
+check "googletest: a shard without cases" 77 $?
+run "$work/n30" --shard 30/30 > /dev/null
+i=1
+while [ $i -lt 30 ]; do
+    run "$work/n30" --shard $i/30 --no-require-events --quiet
+    i=$((i + 1))
+done
+"$program" merge "$work/m30.jsonl" "$work/n30"/*.jsonl > /dev/null 2> "$work/err"
+check "more shards than cases: status" $whole $?
+check "more shards than cases: nothing to complain about" "" "$(cat "$work/err")"
+check "more shards than cases: totals" "$(totals "$work/whole/run.jsonl")" "$(totals "$work/m30.jsonl")"
 
 finish

@@ -31,6 +31,19 @@ id=$(sed -n 's/.*"id":"\([0-9a-f]*\)".*/\1/p' first/run.jsonl | head -1)
 check "by id from a log: status" 0 $?
 check "by id from a log" "$(grep -m1 'fault=stale-tile' out)" "$(grep -m1 'fault=stale-tile' out4)"
 
+compiler=${CC:-cc}
+if command -v "$compiler" > /dev/null; then
+    "$compiler" -std=c11 -D_GNU_SOURCE -O1 -shared -fPIC -I"$source/formats/include" \
+        -I"$source/ref/include" -I"$source/analysis/include" -o adapter.so \
+        "$source/tests/support/adapter_faults.c" || exit 1
+    ADAPTER_ACT=101 "$program" shrink 'flash lq=16 lk=16 d=32' --impl ./adapter.so > out 2> err
+    check "an adapter that dies: status" 1 $?
+    check "an adapter that dies: said" 1 "$(grep -c 'died of signal 11 .* at flash lq=16' err)"
+    ADAPTER_ACT=102 "$program" shrink 'flash lq=16 lk=16 d=32' --impl ./adapter.so --timeout 1 > out 2> err
+    check "an adapter that hangs: status" 1 $?
+    check "an adapter that hangs: said" 1 "$(grep -c 'no end within 1 s .* at flash lq=16' err)"
+fi
+
 refuse() { # NAME STATUS OPTIONS...
     name=$1 status=$2
     shift 2

@@ -5,6 +5,7 @@
 // length of the queries says otherwise. Built as a shared object by
 // tests/cli/test_runner_adapter.sh with -DNAME="..." and -DCAPABILITIES=...; what goes wrong is a
 // row of the table below.
+#include <fenv.h>
 #include <math.h>
 #include <mxverify/impl.h>
 #include <signal.h>
@@ -21,7 +22,7 @@
 #define CAPABILITIES (MXV_IMPL_SAME_BITS | MXV_IMPL_LSE)
 #endif
 
-// What happens for lq = 101, 102, ...
+// What happens for lq = 101, 102, ...; ADAPTER_ACT=101 in the environment: for every length.
 enum act {
     NORMAL = 100,
     SEGFAULT,
@@ -40,7 +41,10 @@ enum act {
     NAN_PAYLOAD,
     WRONG_LSE,
     NO_SUCH_STATUS,
-    WIDE_P // healthy, but its weights are never rounded to the type of the PV product
+    WIDE_P, // healthy, but its weights are never rounded to the type of the PV product
+    CHANGES_V,
+    LEAVES_MODES, // healthy, and from then on rounds up and traps what is inexact
+    CONTROL_CHARACTERS
 };
 
 static int info(struct mxv_impl_info *out, char *message, size_t size)
@@ -164,6 +168,13 @@ static int misbehave(enum act act, size_t words, uint32_t *out, uint32_t *lse, c
         break;
     case NO_SUCH_STATUS:
         return 77;
+    case LEAVES_MODES:
+        fesetround(FE_UPWARD);
+        feenableexcept(FE_INEXACT);
+        break;
+    case CONTROL_CHARACTERS:
+        snprintf(message, size, "one\ntwo\033[31m\001");
+        return MXV_IMPL_FAILED;
     default:
         break;
     }
@@ -211,7 +222,11 @@ static int run(void *state, const struct mxv_attention *a, size_t sequence, size
         return MXV_IMPL_OK;
     if (mxv_plain_head(a, sequence, head, out, lse, sink, message, size))
         return MXV_IMPL_UNSUPPORTED;
-    return misbehave((enum act)rows, rows * a->d, out, lse, message, size);
+    const char *always = getenv("ADAPTER_ACT");
+    enum act act = always ? (enum act)atoi(always) : (enum act)rows;
+    if (act == CHANGES_V)
+        memset((float *)(uintptr_t)a->v, 0, sizeof(float) * a->d);
+    return misbehave(act, rows * a->d, out, lse, message, size);
 }
 
 const struct mxv_implementation *mxv_implementation(void);

@@ -98,7 +98,8 @@ const struct mxv_implementation *mxv_adapter_implementation(const struct mxv_ada
 const struct mxv_impl_info *mxv_adapter_info(const struct mxv_adapter *adapter);
 bool mxv_adapter_has(const struct mxv_adapter *adapter, enum mxv_impl_capability capability);
 
-// can_do and setup; *state goes to mxv_adapter_head and mxv_adapter_done.
+// can_do and setup, on copies of the tensors; *state goes to mxv_adapter_head and mxv_adapter_done.
+// Inputs that the adapter changed, here or in a head, are MXV_IMPL_FAILED.
 enum mxv_impl_status mxv_adapter_begin(const struct mxv_adapter *adapter,
                                        const struct mxv_attention *a, void **state, char *message,
                                        size_t size);
@@ -109,6 +110,11 @@ enum mxv_impl_status mxv_adapter_head(const struct mxv_adapter *adapter, void *s
                                       uint32_t *out, uint32_t *lse, const struct mxv_tap_sink *sink,
                                       char *message, size_t size);
 void mxv_adapter_done(const struct mxv_adapter *adapter, void *state);
+
+// For a caller that wants to say where an adapter died: `line` (of the caller, NULL: none) holds
+// the line of the case at hand, which mxv_adapter_case puts there.
+void mxv_adapter_watch(struct mxv_adapter *adapter, char *line, size_t size);
+void mxv_adapter_case(const struct mxv_adapter *adapter, const char *line);
 
 #ifdef __cplusplus
 }

@@ -71,6 +71,15 @@ struct mxv_log;
 enum mxv_status mxv_log_open(const char *path, bool append, struct mxv_log **out, char *message,
                              size_t message_size);
 
+// What decides how a case is judged, beside the case itself: a run is resumed, and shards are
+// merged, only where these agree.
+struct mxv_log_judging {
+    bool truth;
+    uint64_t truth_scores; // before rows are sampled, 0: all rows; left out without truth
+    bool events, wide_p;
+    double psnr_peak;
+};
+
 // Strings are NUL-terminated and may be NULL (written as null) unless said otherwise.
 struct mxv_log_header {
     const char *program; // "mxverify"
@@ -81,6 +90,7 @@ struct mxv_log_header {
     uint64_t seed; // written as a hexadecimal string: JSON readers keep 53 bits of a number
     const char *implementation, *reference; // what is tested against what
     const char *device;                     // NULL: no device took part
+    const struct mxv_log_judging *judging;  // NULL: left out
 };
 // Adds by itself: format version of the log, machine (cpu, cores, system), compiler, source
 // revision (MXV_GIT_DESCRIBE at build), date in UTC (SOURCE_DATE_EPOCH if set, else now).

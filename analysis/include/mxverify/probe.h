@@ -110,6 +110,9 @@ enum mxv_status mxv_probe_ask_model(void *ctx, const struct mxv_mma_model *face,
                                     const struct mxv_probe_question *questions, size_t count,
                                     uint32_t *answers, char *message, size_t size);
 
+// Seconds that a command may take for a batch, of all commands: 60; 0: no limit.
+void mxv_probe_time_limit(double seconds);
+
 // A unit, or a quantiser, behind a shell command that reads request lines of `mxverify eval mma`
 // (`eval quantize`) and prints one answer line each; ctx is the command. It is run once per batch.
 enum mxv_status mxv_probe_ask_command(void *ctx, const struct mxv_mma_model *face,
