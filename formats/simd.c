@@ -11,7 +11,7 @@
 
 static enum mxv_simd limit = (enum mxv_simd)(MXV_SIMD_COUNT - 1);
 
-enum mxv_simd mxv_simd_detected(void)
+static enum mxv_simd detect(void)
 {
 #if defined(__x86_64__)
     unsigned a, b, c, d;
@@ -29,6 +29,19 @@ enum mxv_simd mxv_simd_detected(void)
 #else
     return MXV_SIMD_PORTABLE;
 #endif
+}
+
+// Asked once: cpuid takes microseconds in a virtual machine. Threads that ask together find the
+// same.
+enum mxv_simd mxv_simd_detected(void)
+{
+    static int known = -1;
+    int level = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (level < 0) {
+        level = (int)detect();
+        __atomic_store_n(&known, level, __ATOMIC_RELAXED);
+    }
+    return (enum mxv_simd)level;
 }
 
 enum mxv_simd mxv_simd_level(void)
