@@ -158,7 +158,7 @@ static inline void split_pairs(const float *w, __m128 *even, __m128 *odd)
 // Two lanes, MXV_SUM_PAIR.
 static inline __m128 load_two(const float *w)
 {
-    return _mm_castpd_ps(_mm_load_sd((const double *)(const void *)w));
+    return _mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)(const void *)w));
 }
 
 static void add_pairs(struct mxv_softmax_row *row, float alpha, const float *w, size_t n)

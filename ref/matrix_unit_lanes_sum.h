@@ -100,10 +100,16 @@ MXV_INLINE vi finish(const struct sum_context *x, vi sum, vi e, enum variant var
     return word & x->keep_mask & (cut != 0);
 }
 
+// a + b modulo 2^32: lanes that are suspect may hold anything.
+MXV_INLINE vi wrap_add_i(vi a, vi b)
+{
+    return (vi)((vu)a + (vu)b);
+}
+
 // a + b; lanes where that passes int32 get the sign bit of `over`.
 MXV_INLINE vi add_i(vi a, vi b, vi *over)
 {
-    vi sum = (vi)((vu)a + (vu)b);
+    vi sum = wrap_add_i(a, b);
     *over |= (sum ^ a) & (sum ^ b);
     return sum;
 }
@@ -129,8 +135,8 @@ MXV_INLINE void step_terms(const struct sum_row *row, const struct sum_columns *
     for (size_t i = at; i < at + n; i += 4)
         for (size_t u = i; u < i + 4; u++) {
             vf a = splat_f(row->line.value[u]);
-            sum0 += truncate_f(load_f(cols->value[u]) * a * scale0);
-            sum1 += truncate_f(load_f(cols->value[u] + VECTOR) * a * scale1);
+            sum0 = wrap_add_i(sum0, truncate_f(load_f(cols->value[u]) * a * scale0));
+            sum1 = wrap_add_i(sum1, truncate_f(load_f(cols->value[u] + VECTOR) * a * scale1));
         }
     sum[0] = sum0;
     sum[1] = sum1;
