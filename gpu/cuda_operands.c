@@ -92,8 +92,7 @@ void cuda_second_level(struct state *s)
     cuda_keep(s, MXV_STAGE_K_SIGMA, MXV_ROUTE_F16, s->k.rows.row_divisor, cuda_row_count(&s->k), 4);
 }
 
-// Block codes and scales of one side and route; returns their bf16 values.
-const void *cuda_quantise(struct state *s, struct side *side, enum mxv_route route)
+enum mxv_gpu_scale_rule cuda_scale_rule(enum mxv_scale_rule rule)
 {
     static const enum mxv_gpu_scale_rule rules[] = {
         [MXV_SCALE_FLOOR] = MXV_GPU_RULE_FLOOR,
@@ -104,7 +103,15 @@ const void *cuda_quantise(struct state *s, struct side *side, enum mxv_route rou
         [MXV_SCALE_NEAR15] = MXV_GPU_RULE_NEAR15,
         [MXV_SCALE_NEAR_SQRT2] = MXV_GPU_RULE_NEAR_SQRT2,
         [MXV_SCALE_MIDMAX] = MXV_GPU_RULE_MIDMAX,
+        [MXV_SCALE_FLOOR_LIBM] = MXV_GPU_RULE_FLOOR_LIBM,
+        [MXV_SCALE_CEIL_LIBM] = MXV_GPU_RULE_CEIL_LIBM,
     };
+    return rules[rule];
+}
+
+// Block codes and scales of one side and route; returns their bf16 values.
+const void *cuda_quantise(struct state *s, struct side *side, enum mxv_route route)
+{
     const struct mxv_attention *a = s->a;
     const bool high = route == MXV_ROUTE_HIGH;
     const enum mxv_gpu_block_format format =
@@ -116,7 +123,7 @@ const void *cuda_quantise(struct state *s, struct side *side, enum mxv_route rou
     uint16_t *values = cuda_allocate(&s->run, n * sizeof *values);
     if (s->run.failed)
         return NULL;
-    cuda_launched(s, mxv_gpu_quantise(&side->rows, format, rules[a->rule], codes, scales),
+    cuda_launched(s, mxv_gpu_quantise(&side->rows, format, cuda_scale_rule(a->rule), codes, scales),
                   "quantise");
     cuda_launched(s, mxv_gpu_decode(format, codes, scales, n, values), "decode");
     cuda_keep(s, side->key ? MXV_STAGE_K_SCALE : MXV_STAGE_Q_SCALE, route, scales, blocks, 1);

@@ -38,6 +38,7 @@ void cuda_smooth(struct state *s, struct side *k);
 // The same for second-level scales (dma).
 void cuda_second_level(struct state *s);
 // Block codes and scales of one side and route; returns their bf16 values.
+enum mxv_gpu_scale_rule cuda_scale_rule(enum mxv_scale_rule rule);
 const void *cuda_quantise(struct state *s, struct side *side, enum mxv_route route);
 // tilemix: V, INT8 scales, codes, and what a cache of codes returns.
 const void *cuda_tilemix_values(struct state *s);

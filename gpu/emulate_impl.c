@@ -4,55 +4,18 @@
 // The emulation on a GPU behind the adapter interface: `mxverify run --impl
 // build/gpu/libmxv_emulate.so`. It names no arch of its own, so cases keep theirs. setup emulates
 // the whole call; taps are made by a second run when a head asks for them, which must give the same
-// outputs. The device is asked for its name in a child process: CUDA does not survive a fork, and
-// workers are forked after info.
+// outputs.
+#include "device_info.h"
 #include "emulate_run.h"
 
 #include <mxverify/impl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 struct call {
     struct mxv_cuda_result plain, traced;
 };
-
-// In a child: "0" or "1", then the text.
-static void ask_device(int pipe_end)
-{
-    char text[256] = "";
-    text[0] = mxv_cuda_device(text + 1, sizeof text - 1) ? '1' : '0';
-    const ssize_t written = write(pipe_end, text, strlen(text) + 1);
-    _exit(written > 0 ? 0 : 1);
-}
-
-static int info(struct mxv_impl_info *out, char *message, size_t size)
-{
-    char text[256] = "1the device query died";
-    int ends[2], status;
-    if (pipe(ends))
-        return MXV_IMPL_FAILED;
-    const pid_t child = fork();
-    if (child == 0)
-        ask_device(ends[1]);
-    close(ends[1]);
-    const ssize_t n = child > 0 ? read(ends[0], text, sizeof text - 1) : -1;
-    close(ends[0]);
-    if (child > 0)
-        waitpid(child, &status, 0);
-    if (n > 0)
-        text[n] = '\0';
-    if (n <= 0 || text[0] != '0') {
-        snprintf(message, size, "%s", text + 1);
-        return MXV_IMPL_UNSUPPORTED;
-    }
-    const size_t name = strcspn(text + 1, ",");
-    snprintf(out->device, sizeof out->device, "%.*s", (int)name, text + 1);
-    snprintf(out->driver, sizeof out->driver, "%s", text[1 + name] ? text + name + 3 : "");
-    return MXV_IMPL_OK;
-}
 
 static int can_do(const struct mxv_attention *a, char *message, size_t size)
 {
@@ -128,7 +91,7 @@ __attribute__((visibility("default"))) const struct mxv_implementation *mxv_impl
         .name = "gpu-emulation",
         .version = "0.1.0",
         .capabilities = MXV_IMPL_SAME_BITS | MXV_IMPL_TAPS | MXV_IMPL_LSE,
-        .info = info,
+        .info = mxv_cuda_device_info,
         .can_do = can_do,
         .setup = setup,
         .run = run,

@@ -145,23 +145,6 @@ static void tilemix_routes(struct emulation *e)
     sixteen_bit_route(e);
 }
 
-static enum mxv_gpu_scale_rule gpu_rule(enum mxv_scale_rule rule)
-{
-    static const enum mxv_gpu_scale_rule rules[] = {
-        [MXV_SCALE_FLOOR] = MXV_GPU_RULE_FLOOR,
-        [MXV_SCALE_RCEIL] = MXV_GPU_RULE_RCEIL,
-        [MXV_SCALE_CEIL] = MXV_GPU_RULE_CEIL,
-        [MXV_SCALE_EVEN] = MXV_GPU_RULE_EVEN,
-        [MXV_SCALE_RATIO_FLOOR] = MXV_GPU_RULE_RATIO_FLOOR,
-        [MXV_SCALE_NEAR15] = MXV_GPU_RULE_NEAR15,
-        [MXV_SCALE_NEAR_SQRT2] = MXV_GPU_RULE_NEAR_SQRT2,
-        [MXV_SCALE_MIDMAX] = MXV_GPU_RULE_MIDMAX,
-        [MXV_SCALE_FLOOR_LIBM] = MXV_GPU_RULE_FLOOR_LIBM,
-        [MXV_SCALE_CEIL_LIBM] = MXV_GPU_RULE_CEIL_LIBM,
-    };
-    return rules[rule];
-}
-
 // Block codes and scales of one side; decoded to bf16 for a unit without block scaling.
 static const void *block_side(struct emulation *e, struct side *side, enum mxv_route route,
                               const uint8_t **scale_bytes)
@@ -178,7 +161,7 @@ static const void *block_side(struct emulation *e, struct side *side, enum mxv_r
     uint16_t *values = native_scaling(a) ? NULL : cuda_allocate(&s->run, n * sizeof *values);
     if (s->run.failed)
         return NULL;
-    cuda_launched(s, mxv_gpu_quantise(&side->rows, format, gpu_rule(a->rule), codes, scales),
+    cuda_launched(s, mxv_gpu_quantise(&side->rows, format, cuda_scale_rule(a->rule), codes, scales),
                   "quantise");
     cuda_keep(s, side->key ? MXV_STAGE_K_SCALE : MXV_STAGE_Q_SCALE, route, scales, blocks, 1);
     cuda_keep(s, side->key ? MXV_STAGE_K_CODE : MXV_STAGE_Q_CODE, route, codes, n, high ? 1 : 0);

@@ -4,60 +4,28 @@
 // The CUDA kernels behind the adapter interface: `mxverify run --impl build/gpu/libmxv_cuda.so`.
 // setup runs the whole call, once by the production kernel and once by the tracing one, and the
 // heads are handed out from there; outputs are those of the production kernel, and a tracing run
-// with other outputs fails. The device is asked for its name in a child process: CUDA does not
-// survive a fork, and workers are forked after info.
+// with other outputs fails.
 #include "cuda_run.h"
+#include "device_info.h"
 
 #include <mxverify/impl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 struct call {
     struct mxv_cuda_result plain, traced;
 };
 
-// In a child: "0" or "1", then the text.
-static void ask_device(int pipe_end)
-{
-    char text[256] = "";
-    text[0] = mxv_cuda_device(text + 1, sizeof text - 1) ? '1' : '0';
-    const ssize_t written = write(pipe_end, text, strlen(text) + 1);
-    _exit(written > 0 ? 0 : 1);
-}
-
 static int info(struct mxv_impl_info *out, char *message, size_t size)
 {
-    char text[256] = "1the device query died";
-    int ends[2], status;
-    if (pipe(ends))
-        return MXV_IMPL_FAILED;
-    const pid_t child = fork();
-    if (child == 0)
-        ask_device(ends[1]);
-    close(ends[1]);
-    const ssize_t n = child > 0 ? read(ends[0], text, sizeof text - 1) : -1;
-    close(ends[0]);
-    if (child > 0)
-        waitpid(child, &status, 0);
-    if (n > 0)
-        text[n] = '\0';
-    if (n <= 0 || text[0] != '0') {
-        snprintf(message, size, "%s", text + 1);
-        return MXV_IMPL_UNSUPPORTED;
-    }
-    const char *comma = strchr(text, ',');
-    const size_t name = comma ? (size_t)(comma - text) - 1 : strlen(text + 1);
-    snprintf(out->device, sizeof out->device, "%.*s", (int)name, text + 1);
-    snprintf(out->driver, sizeof out->driver, "%s", comma ? comma + 2 : "");
+    const int status = mxv_cuda_device_info(out, message, size);
     // the architectures whose matrix units mxv_cuda_supports knows
-    if (strstr(text, "compute capability 9.0"))
+    if (strstr(out->driver, "compute capability 9.0"))
         snprintf(out->arch, sizeof out->arch, "sm_90");
-    else if (strstr(text, "compute capability 8.0"))
+    else if (strstr(out->driver, "compute capability 8.0"))
         snprintf(out->arch, sizeof out->arch, "sm_80");
-    return MXV_IMPL_OK;
+    return status;
 }
 
 static int can_do(const struct mxv_attention *a, char *message, size_t size)
