@@ -64,6 +64,8 @@ static bool plain_unit(const struct mxv_attention *a, const char *type, struct m
 static bool block_unit(const struct mxv_attention *a, bool high, struct mxv_bound_unit *u)
 {
     char name[96];
+    if (!high && a->rebase)
+        return plain_unit(a, "e5m2", u);
     if (a->arch == MXV_ARCH_SM_80 || a->arch == MXV_ARCH_SM_90)
         return plain_unit(a, "bf16", u);
     const char *kind = a->arch == MXV_ARCH_SM_100 ? "tcgen05" : "mma";
@@ -87,6 +89,7 @@ static bool choose_units(const struct mxv_attention *a, struct mxv_bound_contrac
     if (a->kernel != MXV_KERNEL_DMA) {
         c->score[MXV_ROUTE_INT8].exact = true;
         c->score_products[MXV_ROUTE_INT8] = 2 * 0x1.01p-24;
+        c->folded = a->fold ? 2 * 0x1.01p-24 : 0;
         return plain_unit(a, type_name(a->vt), &c->score[MXV_ROUTE_F16]);
     }
     bool second =
@@ -95,6 +98,7 @@ static bool choose_units(const struct mxv_attention *a, struct mxv_bound_contrac
         c->score_products[r] = second ? 2 * 0x1.01p-24 : 0;
     // core: one product of scales, and one fused add for each of d / 32 groups
     c->score_products[MXV_ROUTE_CORE] += (1 + (double)a->d / 32) * 0x1.01p-24;
+    c->rebased = a->rebase;
     bool found = block_unit(a, true, &c->score[MXV_ROUTE_HIGH]) &&
                  block_unit(a, false, &c->score[MXV_ROUTE_LOW]) &&
                  (a->plan != MXV_PLAN_ZONES || plain_unit(a, "e4m3", &c->score[MXV_ROUTE_CORE]));
@@ -141,10 +145,15 @@ double mxv_bound_score(const struct mxv_bound_contract *c, enum mxv_route route,
     size_t instructions = (d + u->k - 1) / u->k, steps = instructions * (u->k / u->step);
     double cut = (u->step + 1) * ldexp(1, -(int)u->frac_bits);
     double keep = ldexp(1, -(int)u->keep_bits);
-    double top = magnitude + fmax(q_max, u->smallest_a) * fmax(k_max, u->smallest_b);
+    bool rebased = c->rebased && route == MXV_ROUTE_LOW;
+    // a row of K that is small in its tile: its E5M2 codes are at least a quarter of what they
+    // count as in the shared exponent
+    double largest = fmax(q_max, u->smallest_a) * fmax(k_max, u->smallest_b) * (rebased ? 4 : 1);
+    double top = magnitude + largest;
     double sum = route == MXV_ROUTE_CORE ? (cut + keep) * top * 1.01
                                          : (double)steps * (cut + keep) * top * 1.01;
-    return (sum + products) * MXV_BOUND_MARGIN + 0x1p-120;
+    double least = rebased ? 0x1p-35 : 0x1p-120; // S * phi_q may be subnormal, phi_k be 2^114
+    return (sum + products) * MXV_BOUND_MARGIN + least;
 }
 
 void mxv_bound_finish(const struct mxv_bound_contract *c, double largest,

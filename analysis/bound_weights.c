@@ -117,14 +117,17 @@ static void find_top(struct bound_rows_walk *w)
 }
 
 // Relative error of P by rounding it to the type of the PV product. The shift M is itself rounded,
-// which is common to P and to the row sum, but moves P against its grid.
+// which is common to P and to the row sum, but moves P against its grid. With option fold the
+// argument of P is not quite the score of which M is made.
 static double rounding_of_p(const struct bound_rows_walk *w, size_t n, double exponent,
                             double relative)
 {
     const struct mxv_bound_contract *c = w->c;
     double p = exponent + c->softmax.offset, whole = c->softmax.offset;
     double lag = c->softmax.tau; // the maximum kept may lie so far below
-    double moved = expm1(bound_shift_error(c, w->tile[n / c->tile_n].shift) * ln_2);
+    bool folds = w->row->routes[n / c->tile_n] == MXV_ROUTE_INT8;
+    double apart = folds ? c->folded * (fabs(w->scores[n]) + w->worst_slack) : 0;
+    double moved = expm1((bound_shift_error(c, w->tile[n / c->tile_n].shift) + apart) * ln_2);
     double off = (1 + relative) * (1 + moved) - 1;
     double largest = exp2(p + lag) * (1 + off);
     if (largest > c->p_largest)

@@ -42,6 +42,7 @@ static void bind_routes(const struct mxv_case *c, struct mxv_attention *a)
     a->high = c->high;
     a->low = c->low;
     a->rule = c->rule;
+    a->rebase = c->rebase;
     a->dual = c->dual;
     a->plan = c->kernel == MXV_KERNEL_TILEMIX ? MXV_PLAN_WORDS : c->plan;
     a->diag = band_tiles(c);
@@ -56,6 +57,7 @@ static void bind_routes(const struct mxv_case *c, struct mxv_attention *a)
     a->k_gran = c->k_gran;
     a->int8_round = c->int8_round;
     a->kv_cache = c->kv_cache;
+    a->fold = c->fold;
 }
 
 void case_bind(const struct mxv_case *c, struct mxv_attention *a)

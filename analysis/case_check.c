@@ -35,6 +35,13 @@ refuse(struct check *k, enum mxv_case_field field, const char *format, ...)
     return MXV_ERR_INPUT;
 }
 
+// A combination that no kernel offers.
+static enum mxv_status unsupported(struct check *k, enum mxv_case_field field, const char *why)
+{
+    refuse(k, field, "%s", why);
+    return MXV_ERR_UNSUPPORTED;
+}
+
 static bool is_default(const struct check *k, enum mxv_case_field field)
 {
     return case_field_same(k->c, &k->base, field);
@@ -193,6 +200,10 @@ static enum mxv_status check_dma(struct check *k)
         return refuse(k, MXV_FIELD_V, "sm_80 has no FP8 matrix unit");
     if (c->plan == MXV_PLAN_ZONES && c->arch == MXV_ARCH_SM_80)
         return refuse(k, MXV_FIELD_PLAN, "sm_80 has no FP8 matrix unit for the core zone");
+    if (c->rebase &&
+        (c->arch != MXV_ARCH_SM_90 || c->low != MXV_LOW_MXFP4 || c->mode == MXV_MODE_HIGH))
+        return unsupported(k, MXV_FIELD_REBASE,
+                           "needs arch=sm_90, low=mxfp4 and mode=mixed or mode=low");
     if (c->rule != MXV_SCALE_FLOOR && c->mode == MXV_MODE_LOW && c->low == MXV_LOW_NVFP4)
         return refuse(k, MXV_FIELD_RULE, "has no effect with nvfp4 alone");
     return MXV_OK;
@@ -207,6 +218,8 @@ static enum mxv_status check_tilemix(struct check *k)
         return refuse(k, MXV_FIELD_WORD_BITS, "32 or 64");
     if (c->kv_cache && c->k_gran != MXV_GRAN_TOKEN)
         return refuse(k, MXV_FIELD_KVCACHE, "the cache has one scale per token: needs kgran=token");
+    if (c->mix == MXV_MIX_ALL_F16 && c->fold)
+        return unsupported(k, MXV_FIELD_FOLD, "plan=all_f16 has no INT8 tile");
     if (c->mix != MXV_MIX_BAND)
         TRY(IDLE(k, "without plan=band", MXV_FIELD_DIAG, MXV_FIELD_DIAG_TOKENS, MXV_FIELD_SINK));
     if (c->mix != MXV_MIX_RANDOM && c->mix != MXV_MIX_RATIO)

@@ -12,6 +12,7 @@
 #include "case_internal.h"
 #include <errno.h>
 #include <math.h>
+#include <mxverify/text_file.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,13 +175,13 @@ static enum mxv_status read_words(FILE *f, const char *path, const struct mxv_at
     char *line = NULL;
     size_t room = 0, number = 0, n = 0;
     int bad = 0;
-    while (!bad && getline(&line, &room, f) >= 0) {
+    while (!bad && mxv_text_line(&line, &room, f) >= 0) {
         number++;
         bad = read_line(line, a->word_bits, count, words, &n);
     }
     free(line);
     if (ferror(f)) {
-        text_message(message, size, "planfile %s: %s", path, strerror(errno));
+        text_message(message, size, "planfile %s: %s", path, mxv_text_error(errno));
         return MXV_ERR_IO;
     }
     if (!bad && n == count)
@@ -202,7 +203,7 @@ static enum mxv_status read_planfile(const struct mxv_case *c, const struct mxv_
 {
     char path[MXV_CASE_PATH_SIZE];
     case_unescape(c->planfile, strlen(c->planfile), path, sizeof path);
-    FILE *f = fopen(path, "r");
+    FILE *f = mxv_text_open(path);
     if (!f) {
         text_message(message, size, "planfile %s: %s", path, strerror(errno));
         return MXV_ERR_IO;

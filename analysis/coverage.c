@@ -102,6 +102,10 @@ static bool has_effect(const struct mxv_case *c, enum mxv_case_field field)
         return c->mode != MXV_MODE_HIGH;
     case MXV_FIELD_RULE:
         return c->mode != MXV_MODE_LOW || c->low != MXV_LOW_NVFP4;
+    case MXV_FIELD_REBASE:
+        return c->arch == MXV_ARCH_SM_90 && c->mode != MXV_MODE_HIGH && c->low == MXV_LOW_MXFP4;
+    case MXV_FIELD_FOLD:
+        return c->mix != MXV_MIX_ALL_F16;
     case MXV_FIELD_PLAN:
         return !mxfp || c->mode == MXV_MODE_MIXED;
     case MXV_FIELD_GENERATOR:

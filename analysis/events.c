@@ -5,7 +5,8 @@
 // docs/kernels/contract.md 8. Operand codes are decoded by their formats; ties and saturations are
 // told where the operand of K is the input itself (no smoothing, no second level, no cache): there
 // the quotient x / scale is exact for power-of-two scales and the binary32 quotient of the contract
-// for INT8. Underflow of 2^x and of P are told by the softmax steps of softmax.h.
+// for INT8. Underflow of 2^x and of P are told by the softmax steps of softmax.h, on tiles
+// of option fold from their scores.
 // tests/unit/test_events.c fails if an event is missed or invented.
 #include <math.h>
 #include <mxverify/events.h>
@@ -158,6 +159,8 @@ static bool quotient(const struct mxv_events_reader *r, const struct mxv_tap *t,
 {
     const struct mxv_attention *a = r->a;
     enum mxv_element scale_format = mxv_tap_format(a, MXV_STAGE_K_SCALE, t->route);
+    if (t->route == MXV_ROUTE_LOW && a->rebase) // the code is not that of the quotient
+        return false;
     if (!r->scales || a->smooth_k || a->dual != MXV_DUAL_NONE || a->kv_cache ||
         a->kernel == MXV_KERNEL_DMA_RELEASED || a->in != MXV_F16 || a->vt == MXV_BF16)
         return false;

@@ -11,6 +11,7 @@
 #include "report_internal.h"
 
 #include <errno.h>
+#include <mxverify/text_file.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,7 +260,7 @@ static enum mxv_status read_lines(struct reader *r, FILE *file)
     size_t room = 0;
     ssize_t length;
     errno = 0;
-    while (status == MXV_OK && (length = getline(&text, &room, file)) >= 0) {
+    while (status == MXV_OK && (length = mxv_text_line(&text, &room, file)) >= 0) {
         bool ended = length > 0 && text[length - 1] == '\n';
         if (ended)
             text[--length] = '\0';
@@ -271,7 +272,8 @@ static enum mxv_status read_lines(struct reader *r, FILE *file)
         errno = 0;
     }
     if (status == MXV_OK && ferror(file))
-        status = mxv_file_fail(&r->messages, MXV_ERR_IO, "cannot be read: %s", strerror(errno));
+        status =
+            mxv_file_fail(&r->messages, MXV_ERR_IO, "cannot be read: %s", mxv_text_error(errno));
     free(text);
     return status;
 }
@@ -294,7 +296,7 @@ enum mxv_status mxv_report_read(const char *path, struct mxv_report *out, char *
     *out = (struct mxv_report){.path = strdup(path)};
     struct reader r = {
         .report = out, .places = json_object(), .messages = {path, message, message_size}};
-    FILE *file = fopen(path, "re");
+    FILE *file = mxv_text_open(path);
     enum mxv_status status = MXV_OK;
     if (!out->path || !r.places)
         status = no_memory(&r);

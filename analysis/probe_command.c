@@ -9,6 +9,7 @@
 #include "probe_internal.h"
 #include <errno.h>
 #include <mxverify/element.h>
+#include <mxverify/text_file.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -57,10 +58,17 @@ static enum mxv_status read_all(int fd, char **text, double deadline)
     while (buf && (n = read_some(fd, buf + length, room - length, deadline)) != 0) {
         char *more = n < 0 ? NULL : buf;
         length += n < 0 ? 0 : (size_t)n;
+        if (length > MXV_TEXT_LINE_BYTES) {
+            errno = EFBIG;
+            n = -1;
+            more = NULL;
+        }
         if (more && length == room)
             more = realloc(buf, 2 * room + 1);
         if (!more) {
+            const int error = errno;
             free(buf);
+            errno = error;
             return n < 0 ? MXV_ERR_IO : MXV_ERR_MEMORY;
         }
         buf = more;
@@ -120,6 +128,7 @@ enum mxv_status probe_command(const char *command, FILE *input, char **text, cha
     setpgid(child, child);
     enum mxv_status status = read_all(pipes[0], text, deadline);
     bool late = status == MXV_ERR_IO && errno == ETIMEDOUT;
+    bool large = status == MXV_ERR_IO && errno == EFBIG;
     close(pipes[0]);
     bool ended = status == MXV_OK && wait_for(child, &state, deadline);
     if (!ended) {
@@ -130,7 +139,8 @@ enum mxv_status probe_command(const char *command, FILE *input, char **text, cha
     if (late || (status == MXV_OK && !ended))
         snprintf(message, size, "`%.200s` did not end within %g s (--timeout)", command, limit);
     else if (status != MXV_OK)
-        snprintf(message, size, "`%.200s` could not be read", command);
+        snprintf(message, size, "`%.200s` %s", command,
+                 large ? "answers more than 64 MiB" : "could not be read");
     else if (!(WIFEXITED(state) && WEXITSTATUS(state) == 0))
         snprintf(message, size, "`%.200s` ended with %s %d", command,
                  WIFEXITED(state) ? "status" : "signal",

@@ -133,7 +133,7 @@ static bool rows_scaled_alone(const struct mxv_case *c)
 {
     if (c->kernel == MXV_KERNEL_TILEMIX)
         return c->q_gran == MXV_GRAN_TOKEN && c->k_gran == MXV_GRAN_TOKEN;
-    return c->dual == MXV_DUAL_NONE || c->dual == MXV_DUAL_TOKEN;
+    return (c->dual == MXV_DUAL_NONE || c->dual == MXV_DUAL_TOKEN) && !c->rebase;
 }
 
 int property_CAUSAL_PREFIX(struct trial *t)

@@ -75,10 +75,12 @@ double output_tolerance(const struct mxv_attention *a, size_t keys)
     return (p + small + v + unit + rescale + sum_tolerance(a, keys) + finish) * 1.1; // cross terms
 }
 
-// The scores' unit is at least as exact as the 16-bit one of the architecture, or the 4-bit one.
+// The scores' unit is at least as exact as the 16-bit one of the architecture, or the 4-bit one; a
+// rebased low route has that of E5M2.
 double score_tolerance(const struct mxv_attention *a, double sum)
 {
     const struct mxv_mma_model *m = plain_unit(a, a->kernel == MXV_KERNEL_DMA_RELEASED ? "bf16"
+                                                  : a->rebase                          ? "e5m2"
                                                   : a->vt == MXV_BF16                  ? "bf16"
                                                                                        : "f16");
     double log2_unit = a->scale * 1.4426950408889634;

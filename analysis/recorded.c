@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Recorded results of a device. See mxverify/recorded.h.
+#include "recorded_internal.h"
 #include <inttypes.h>
-#include <mxverify/recorded.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +89,9 @@ enum mxv_status mxv_recorded_make(const struct mxv_attention *a, const char *lin
 
 void mxv_recorded_free(struct mxv_recorded *r)
 {
+    for (size_t i = 0; i < r->tap_count; i++)
+        free(r->taps[i].words);
+    free(r->taps);
     free(r->line);
     free(r->tiles);
     *r = (struct mxv_recorded){0};
@@ -96,7 +99,7 @@ void mxv_recorded_free(struct mxv_recorded *r)
 
 char *mxv_recorded_print(const struct mxv_recorded *r)
 {
-    const size_t size = strlen(r->line) + 64 + 9 * r->tile_count;
+    const size_t size = strlen(r->line) + 64 + 9 * r->tile_count + recorded_taps_size(r);
     char *text = malloc(size);
     if (!text)
         return NULL;
@@ -104,6 +107,7 @@ char *mxv_recorded_print(const struct mxv_recorded *r)
                                 r->line, r->inputs, r->out, r->lse);
     for (size_t i = 0; i < r->tile_count; i++)
         n += (size_t)snprintf(text + n, size - n, "%s%08" PRIx32, i ? "," : "", r->tiles[i]);
+    recorded_taps_print(r, text + n);
     return text;
 }
 

@@ -45,7 +45,7 @@ static enum mxv_element code_format(const struct mxv_attention *a, enum mxv_rout
     case MXV_ROUTE_HIGH:
         return a->high == MXV_HIGH_MXFP8_E5M2 ? MXV_E5M2 : MXV_E4M3;
     case MXV_ROUTE_LOW:
-        return MXV_E2M1;
+        return a->rebase ? MXV_E5M2 : MXV_E2M1;
     case MXV_ROUTE_CORE:
         return MXV_E4M3;
     case MXV_ROUTE_INT8:

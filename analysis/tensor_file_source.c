@@ -19,7 +19,7 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "tensor files are read and written as the little-endian words of the host");
 
-enum { PIPE_CHUNK = 1 << 16 };
+enum { PIPE_CHUNK = 1 << 16, PIPE_BYTES = 1 << 30 }; // of a read, and of a whole stream at most
 
 enum mxv_status mxv_file_fail(const struct mxv_file_report *report, enum mxv_status status,
                               const char *format, ...)
@@ -60,8 +60,11 @@ static enum mxv_status read_pipe(struct mxv_file_source *source,
     ssize_t got = 0;
     do {
         used += (size_t)got;
+        if (used > PIPE_BYTES)
+            return mxv_file_fail(report, MXV_ERR_INPUT,
+                                 "too large: more than 1 GiB through a pipe or device");
         if (room - used < PIPE_CHUNK) {
-            room = 2 * room + PIPE_CHUNK;
+            room = 2 * room < PIPE_BYTES ? 2 * room + PIPE_CHUNK : PIPE_BYTES + 2 * PIPE_CHUNK;
             uint8_t *grown = realloc(source->owned, room);
             if (!grown)
                 return mxv_file_fail(report, MXV_ERR_MEMORY, "no memory for %zu bytes", room);

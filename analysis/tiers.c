@@ -8,6 +8,7 @@
 #include "tiers_internal.h"
 #include <errno.h>
 #include <mxverify/data_path.h>
+#include <mxverify/text_file.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,19 +16,20 @@
 
 #define REAL_DIR "data/real/smollm2-135m"
 
-// X(id, name, smoke cases first, sampled cases for each kernel, scores of the largest, has to meet
-// the mandatory events, text)
+// X(id, name, smoke cases first, sampled cases for each kernel, scores of the largest, sampled
+// cases for each later option, has to meet the mandatory events, text)
 #define TIERS(X)                                                                                   \
-    X(SMOKE, "smoke", true, 0, 0, false, "about a dozen fixed small cases for each kernel")        \
-    X(QUICK, "quick", true, 100, 40000, true, "smoke and 100 sampled cases for each kernel")       \
-    X(FUZZ, "fuzz", false, SIZE_MAX, 130000, false, "sampled from the seed, without end")          \
-    X(NIGHTLY, "nightly", true, 500, 4000000, true,                                                \
-      "smoke and 500 larger sampled cases for each kernel")                                        \
-    X(REAL, "real", false, 0, 0, false, "captured activations: layers, heads, token ranges")       \
-    X(RECORDED, "recorded", false, 0, 0, false,                                                    \
+    X(SMOKE, "smoke", true, 0, 0, 0, false, "about a dozen fixed small cases for each kernel")     \
+    X(QUICK, "quick", true, 100, 40000, 10, true,                                                  \
+      "smoke and 100 sampled cases for each kernel, 10 each with rebase=1 and fold=1")             \
+    X(FUZZ, "fuzz", false, SIZE_MAX, 130000, 0, false, "sampled from the seed, without end")       \
+    X(NIGHTLY, "nightly", true, 500, 4000000, 50, true,                                            \
+      "smoke and 500 larger sampled cases for each kernel, 50 each with rebase=1 and fold=1")      \
+    X(REAL, "real", false, 0, 0, 0, false, "captured activations: layers, heads, token ranges")    \
+    X(RECORDED, "recorded", false, 0, 0, 0, false,                                                 \
       "the cases of data/golden/h200, which a device has computed; for --impl recorded")
 
-#define X(id, name, smoke, samples, scores, events, text) TIER_##id,
+#define X(id, name, smoke, samples, scores, later, events, text) TIER_##id,
 enum tier_id { TIERS(X) TIER_COUNT };
 #undef X
 
@@ -36,11 +38,12 @@ static const struct {
     bool smoke;
     size_t samples;
     uint64_t scores;
+    size_t later;
     bool events;
     const char *text;
 } rows[] = {
-#define X(id, name, smoke, samples, scores, events, text)                                          \
-    {name, smoke, samples, scores, events, text},
+#define X(id, name, smoke, samples, scores, later, events, text)                                   \
+    {name, smoke, samples, scores, later, events, text},
     TIERS(X)
 #undef X
 };
@@ -48,8 +51,11 @@ static const struct {
 struct mxv_tier {
     struct case_list list;
     enum mxv_kernel kernels[MXV_KERNEL_COUNT]; // of the sampled cases
-    size_t kernel_count;
+    size_t kernel_count, samples;              // all sampled cases before those of later options
+    enum mxv_kernel later[MXV_KERNEL_COUNT];   // kernels that have one
+    size_t later_count;
     uint64_t seed, scores;
+    bool fuzz;
     size_t count;
 };
 
@@ -122,7 +128,7 @@ static enum mxv_status append_file(struct case_list *list, const char *path, uns
     enum mxv_status status = MXV_OK;
     char *line = NULL;
     size_t room = 0, number = 0;
-    FILE *f = fopen(path, "r");
+    FILE *f = mxv_text_open(path);
     if (!f) {
         struct text t = {message, size, 0};
         text_add(&t, "cases `%s`: no tier of that name, and as a file: %s; tiers:", path,
@@ -133,7 +139,7 @@ static enum mxv_status append_file(struct case_list *list, const char *path, uns
     }
     errno = 0;
     ssize_t length;
-    while (status == MXV_OK && (length = getline(&line, &room, f)) >= 0) {
+    while (status == MXV_OK && (length = mxv_text_line(&line, &room, f)) >= 0) {
         number++;
         if (strlen(line) != (size_t)length) {
             text_message(message, size, "%s: line %zu: the line holds a NUL byte", path, number);
@@ -145,7 +151,7 @@ static enum mxv_status append_file(struct case_list *list, const char *path, uns
             status = append_line(list, line, kernels, path, number, message, size);
     }
     if (status == MXV_OK && !feof(f)) {
-        text_message(message, size, "%s: %s", path, strerror(errno));
+        text_message(message, size, "%s: %s", path, mxv_text_error(errno));
         status = MXV_ERR_IO;
     }
     free(line);
@@ -194,14 +200,19 @@ static enum mxv_status find_kernels(const char *name, unsigned *kernels, char *m
 
 static void set_samples(struct mxv_tier *tier, enum tier_id id, unsigned kernels, uint64_t seed)
 {
-    for (unsigned k = 0; k < MXV_KERNEL_COUNT; k++)
+    for (unsigned k = 0; k < MXV_KERNEL_COUNT; k++) {
         if (kernels >> k & 1)
             tier->kernels[tier->kernel_count++] = (enum mxv_kernel)k;
-    tier->seed = id == TIER_FUZZ ? seed : 0x6d787665726966; // other tiers never change
+        if (kernels >> k & 1 && tiers_has_later((enum mxv_kernel)k))
+            tier->later[tier->later_count++] = (enum mxv_kernel)k;
+    }
+    tier->fuzz = id == TIER_FUZZ;
+    tier->seed = tier->fuzz ? seed : 0x6d787665726966; // other tiers never change
     tier->scores = rows[id].scores;
-    tier->count = rows[id].samples == SIZE_MAX
+    tier->samples = tier->fuzz ? SIZE_MAX : rows[id].samples * tier->kernel_count;
+    tier->count = tier->fuzz
                       ? SIZE_MAX
-                      : tier->list.count + rows[id].samples * tier->kernel_count;
+                      : tier->list.count + tier->samples + rows[id].later * tier->later_count;
 }
 
 static enum mxv_status fill(struct mxv_tier *tier, const struct mxv_tier_options *o,
@@ -271,6 +282,14 @@ size_t mxv_tier_count(const struct mxv_tier *tier)
     return tier->count;
 }
 
+// After the sampled cases of a fixed tier those of later options, at the indices that follow.
+static void later_case(const struct mxv_tier *tier, size_t i, struct mxv_case *out)
+{
+    size_t index = tier->samples / tier->kernel_count + i / tier->later_count;
+    tiers_sample_first(tier->later[i % tier->later_count], tier->seed, index, tier->scores, out);
+    tiers_set_later(out);
+}
+
 void mxv_tier_case(const struct mxv_tier *tier, size_t i, struct mxv_case *out)
 {
     if (i < tier->list.count) {
@@ -278,6 +297,14 @@ void mxv_tier_case(const struct mxv_tier *tier, size_t i, struct mxv_case *out)
         return;
     }
     i -= tier->list.count;
-    mxv_tier_sample(tier->kernels[i % tier->kernel_count], tier->seed, i / tier->kernel_count,
-                    tier->scores, out);
+    if (i >= tier->samples) {
+        later_case(tier, i - tier->samples, out);
+        return;
+    }
+    enum mxv_kernel kernel = tier->kernels[i % tier->kernel_count];
+    uint64_t index = i / tier->kernel_count;
+    if (tier->fuzz)
+        mxv_tier_sample(kernel, tier->seed, index, tier->scores, out);
+    else
+        tiers_sample_first(kernel, tier->seed, index, tier->scores, out);
 }

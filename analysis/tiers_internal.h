@@ -14,6 +14,13 @@ struct case_list {
 };
 bool tiers_append(struct case_list *list, const struct mxv_case *c);
 
+// The sampler without the options that came after the tiers quick and nightly had been fixed
+// (rebase, fold); whether a kernel has one; that option switched on, with what it needs.
+void tiers_sample_first(enum mxv_kernel kernel, uint64_t seed, uint64_t index, uint64_t scores,
+                        struct mxv_case *out);
+bool tiers_has_later(enum mxv_kernel kernel);
+void tiers_set_later(struct mxv_case *c);
+
 // Kernels are bit sets of enum mxv_kernel. Each appends what is for those kernels.
 enum mxv_status tiers_smoke(struct case_list *list, unsigned kernels, char *message, size_t size);
 enum mxv_status tiers_file(struct case_list *list, const char *path, unsigned kernels,

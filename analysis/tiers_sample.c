@@ -9,7 +9,7 @@
 // frequent. tests/unit/test_tiers.c fails if this is wrong (2,000 cases: none refused, coverage
 // complete).
 #include "case_internal.h"
-#include <mxverify/tiers.h>
+#include "tiers_internal.h"
 
 struct sampler {
     uint64_t seed, index;
@@ -293,6 +293,39 @@ static void draw_tilemix(struct sampler *s, struct mxv_case *c)
     }
 }
 
+// Options that came later than the draws above take a stream of their own, so that these stay.
+static void draw_later(const struct sampler *s, struct mxv_case *c)
+{
+    struct sampler later = {.seed = s->seed, .index = s->index, .kernel = 0x100u | s->kernel};
+    bool third = once_in(&later, 3);
+    if (c->kernel == MXV_KERNEL_DMA)
+        c->rebase = third && c->arch == MXV_ARCH_SM_90 && c->mode != MXV_MODE_HIGH &&
+                    c->low == MXV_LOW_MXFP4;
+    if (c->kernel == MXV_KERNEL_TILEMIX)
+        c->fold = third && c->mix != MXV_MIX_ALL_F16;
+}
+
+bool tiers_has_later(enum mxv_kernel kernel)
+{
+    return kernel == MXV_KERNEL_DMA || kernel == MXV_KERNEL_TILEMIX;
+}
+
+void tiers_set_later(struct mxv_case *c)
+{
+    c->rebase = c->kernel == MXV_KERNEL_DMA;
+    c->fold = c->kernel == MXV_KERNEL_TILEMIX;
+    if (c->fold && c->mix == MXV_MIX_ALL_F16)
+        c->mix = MXV_MIX_ALL_INT8;
+    if (!c->rebase)
+        return;
+    c->arch = MXV_ARCH_SM_90;
+    c->low = MXV_LOW_MXFP4;
+    if (c->mode == MXV_MODE_HIGH) {
+        c->mode = MXV_MODE_LOW;
+        c->high = MXV_HIGH_MXFP8_E4M3;
+    }
+}
+
 static void draw_data(struct sampler *s, struct mxv_case *c)
 {
     static const double gains[] = {0.25, 0.5, 2, 4, 16};
@@ -307,6 +340,14 @@ static void draw_data(struct sampler *s, struct mxv_case *c)
 
 void mxv_tier_sample(enum mxv_kernel kernel, uint64_t seed, uint64_t index, uint64_t scores,
                      struct mxv_case *out)
+{
+    const struct sampler s = {.seed = seed, .index = index, .kernel = (unsigned)kernel};
+    tiers_sample_first(kernel, seed, index, scores, out);
+    draw_later(&s, out);
+}
+
+void tiers_sample_first(enum mxv_kernel kernel, uint64_t seed, uint64_t index, uint64_t scores,
+                        struct mxv_case *out)
 {
     struct sampler s = {.seed = seed, .index = index, .kernel = (unsigned)kernel};
     mxv_case_defaults(kernel, out);

@@ -25,6 +25,7 @@ struct state_sheet {
     float *acc;                            // [judged rows][key tiles][d] accumulator after each
     size_t *place_of;                      // [lq] of a row among the judged ones; SIZE_MAX: none
     float v_scale;                         // of FP8 V, else 1
+    uint32_t *query_scales;                // [lq] INT8, option fold; NULL without
     uint32_t *key_scales[MXV_ROUTE_COUNT]; // [lk][blocks] codes, NULL without
     size_t key_blocks[MXV_ROUTE_COUNT];
 };

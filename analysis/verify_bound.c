@@ -113,7 +113,8 @@ static void bound_scores(struct bound_walk *w, const struct mxv_bound_row *r, si
         enum mxv_route route = (enum mxv_route)r->routes[n / w->v->contract.tile_n];
         double raw = mxv_bound_score(&w->v->contract, route, d, sum, q_max[i], k_max);
         w->slack[n] = raw * p->log2_unit + fabs(exact[n]) * 0x1p-50;
-        if (!(sum * 1.01 < 0x1p+127))
+        bool overflows = q_max[i] >= 0x1p+127 || k_max >= 0x1p+127; // bf16 may hold an infinity
+        if (!(sum * 1.01 < 0x1p+127) || overflows)
             w->slack[n] = INFINITY;
         if (exact[n] == -INFINITY && w->scores[n] == -INFINITY) {
             w->slack[n] = 0;

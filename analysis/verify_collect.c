@@ -36,9 +36,8 @@ static void take_weights(struct collector *c, const struct mxv_tap *tap)
         }
 }
 
-static void take_key_scales(struct collector *c, const struct mxv_tap *tap)
+static void keep_words(struct collector *c, const struct mxv_tap *tap, uint32_t **kept)
 {
-    uint32_t **kept = &c->state->key_scales[tap->route];
     size_t n = tap->rows * tap->cols;
     free(*kept);
     *kept = malloc((n + 1) * sizeof **kept);
@@ -47,6 +46,11 @@ static void take_key_scales(struct collector *c, const struct mxv_tap *tap)
         return;
     }
     memcpy(*kept, tap->words, n * sizeof **kept);
+}
+
+static void take_key_scales(struct collector *c, const struct mxv_tap *tap)
+{
+    keep_words(c, tap, &c->state->key_scales[tap->route]);
     c->state->key_blocks[tap->route] = tap->cols;
 }
 
@@ -57,6 +61,8 @@ static void take_state(struct collector *c, const struct mxv_tap *tap)
         take_weights(c, tap);
     else if (tap->stage == MXV_STAGE_K_SCALE)
         take_key_scales(c, tap);
+    else if (tap->stage == MXV_STAGE_Q_SCALE && c->a->fold && tap->route == MXV_ROUTE_INT8)
+        keep_words(c, tap, &c->state->query_scales);
     else if (tap->stage == MXV_STAGE_V_SCALE && c->a->vt == MXV_E4M3 && tap->rows)
         memcpy(&c->state->v_scale, tap->words, sizeof c->state->v_scale);
     for (size_t r = 0; tap->stage == MXV_STAGE_MAX && r < tap->rows; r++)
@@ -152,6 +158,7 @@ void head_free(struct head_result *h)
                          h->emulated_scores.routes,
                          h->subject_scores.scores,
                          h->subject_scores.routes,
+                         h->state.query_scales,
                          h->state.weights,
                          h->state.maxima,
                          h->state.sums,

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Implementation `recorded`: what a device computed for the case, kept as hashes. The emulation's
-// words are hashed in the same way and compared tile by tile. tests/cli/test_recorded.sh fails if
-// this file is wrong.
+// Implementation `recorded`: what a device computed for the case, kept as hashes or whole. The
+// emulation's words are hashed in the same way and compared tile by tile; of a case recorded whole
+// every recorded word is compared. tests/cli/test_recorded.sh and
+// tests/golden/test_recorded_whole.c fail if this file is wrong.
 #include "verify_recorded.h"
 #include <mxverify/recorded.h>
 #include <stdio.h>
@@ -79,6 +80,34 @@ static void compare(const struct verification *v, const struct mxv_recorded *dev
              out->first.key.tile_q);
 }
 
+// A case recorded whole: the first differing element, also where the hashes of outputs agree.
+static enum mxv_status compare_words(const struct verification *v,
+                                     const struct mxv_recorded *device,
+                                     struct mxv_verify_result *out, char *message, size_t size)
+{
+    struct mxv_recorded_comparison c;
+    const enum mxv_status status = mxv_recorded_compare(device, &v->data.a, &c, message, size);
+    if (status != MXV_OK)
+        return status;
+    const struct mxv_attention *a = &v->data.a;
+    const size_t rows = a->heads_q * a->cu_q[a->sequences];
+    out->taps += c.taps;
+    out->words += c.words - rows * (a->d + (a->lse != MXV_LSE_NONE)); // counted with the heads
+    if ((c.differing == 0 && c.missing == 0) || out->verdict != MXV_VERDICT_PASS)
+        return MXV_OK;
+    char first[320];
+    mxv_recorded_comparison_print(&c, first, sizeof first);
+    out->verdict = MXV_VERDICT_FAIL;
+    out->first.kind = c.element.rows ? MXV_TAPS_WORDS : MXV_TAPS_MISSING;
+    out->first.key = c.first;
+    out->element = c.element;
+    out->element_format = c.format;
+    snprintf(out->reason, sizeof out->reason,
+             "differs from the recorded device: %zu of %zu words, %zu taps missing; first: %s",
+             c.differing, c.words, c.missing, first);
+    return MXV_OK;
+}
+
 int verify_recorded_end(const struct verification *v, struct mxv_verify_result *out, char *message,
                         size_t size)
 {
@@ -98,10 +127,13 @@ int verify_recorded_end(const struct verification *v, struct mxv_verify_result *
     }
     if (status == MXV_OK)
         status = mxv_recorded_make(a, "", words, a->lse == MXV_LSE_NONE ? NULL : lse, &emulation);
-    if (status == MXV_OK)
-        compare(v, find(v), &emulation, out);
-    else
+    const struct mxv_recorded *device = find(v);
+    if (status != MXV_OK)
         snprintf(message, size, "out of memory for %zu output rows", rows);
+    else if (device->tap_count)
+        status = (int)compare_words(v, device, out, message, size);
+    if (status == MXV_OK)
+        compare(v, device, &emulation, out);
     mxv_recorded_free(&emulation);
     free(words);
     free(lse);

@@ -153,10 +153,27 @@ static void walk_tiles(struct split_walk *s)
     }
 }
 
+// The unrounded weight of key n. With option fold (docs/kernels/tilemix.md 3) the integer sum that
+// an INT8 tile takes it from is found again in the score, which is within 2^-23 of its product.
+static double plain_weight(const struct split_walk *s, size_t row, size_t n, float score)
+{
+    const struct mxv_attention *a = &s->v->data.a;
+    const struct mxv_softmax *p = &s->v->contract.softmax;
+    const struct state_sheet *state = &s->h->state;
+    const uint32_t *keys = state->key_scales[MXV_ROUTE_INT8];
+    float shift = s->shift[n / a->tile_n];
+    if (!a->fold || s->routes[n / a->tile_n] != MXV_ROUTE_INT8 || !state->query_scales || !keys)
+        return (double)mxv_softmax_weight(p, score, shift);
+    float scales = value_of(state->query_scales[row]) * value_of(keys[n]);
+    if (!(fabsf(score) >= 0x1p-100f) || !(scales > 0))
+        return (double)mxv_softmax_weight(p, score, shift);
+    float sum = (float)rint((double)score / (double)scales), factor = scales * p->c;
+    return (double)mxv_softmax_weight_by(p, sum, factor, shift);
+}
+
 // Scores and weights as the emulation has them; leaves unrounded weights in s->plain.
 static void weights_of_emulation(struct split_walk *s, size_t place, size_t row)
 {
-    const struct mxv_softmax *p = &s->v->contract.softmax;
     const struct head_result *h = s->h;
     const double *b = &h->operand_scores[place * h->lk], *v = s->operands->exact.v;
     const float *scores = &h->emulated_scores.scores[row * h->lk];
@@ -168,7 +185,7 @@ static void weights_of_emulation(struct split_walk *s, size_t place, size_t row)
     move_weights(s, MXV_CAUSE_SCORE, v);
     for (size_t n = s->first; n < s->end; n++) {
         double shift = (double)s->shift[n / bn];
-        s->plain[n] = (double)mxv_softmax_weight(p, scores[n], s->shift[n / bn]);
+        s->plain[n] = plain_weight(s, row, n, scores[n]);
         double exact = exp2((double)scores[n] * unit - shift);
         s->errors[n] = exact > 0 && s->weights[n] > 0 ? s->plain[n] / exact - 1 : 0;
     }

@@ -23,7 +23,9 @@ static void quantize(const struct mxv_block_plan *plan, const uint32_t *x, const
 {
 #if defined(__x86_64__)
     if (plan->vector && mxv_simd_level() >= MXV_SIMD_AVX2) {
-        if (plan->block == MXV_NVFP4)
+        if (plan->block == MXV_NVFP4 && plan->policy.nvfp4.variant == MXV_NVFP4_FOUR_SIX)
+            mxv_four_six_quantize_avx2(plan, x, half, blocks, scales, codes);
+        else if (plan->block == MXV_NVFP4)
             mxv_nvfp4_quantize_avx2(plan, x, half, blocks, scales, codes);
         else
             mxv_mx_quantize_avx2(plan, x, half, blocks, scales, codes);

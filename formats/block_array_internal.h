@@ -9,10 +9,33 @@
 
 #include <mxverify/block_array.h>
 
+/// Compiled anew at each call, as the loops over blocks differ in constant arguments only.
+#define MXV_EACH_INLINE static inline __attribute__((always_inline))
+
 /// Scalar form of one block, for what the vector forms pass over.
 void mxv_block_scalar(const struct mxv_block_plan *plan, const uint32_t *x, const uint16_t *half,
                       size_t block, uint8_t *scales, uint8_t *codes);
 
+/// Whether a magnitude word has reached a code, by the scalar functions.
+typedef bool mxv_reached_fn(const struct mxv_block_plan *plan, uint32_t word, unsigned code,
+                            unsigned scale);
+/// Least word in (low, high] that has reached `code`, given that high has and low has not; guess
+/// starts the search.
+uint32_t mxv_plan_least_word(const struct mxv_block_plan *plan, mxv_reached_fn *reached,
+                             unsigned code, unsigned scale, uint32_t low, uint32_t high,
+                             uint32_t guess);
+/// Element thresholds of all NVFP4 scale codes.
+void mxv_plan_nvfp4_rows(struct mxv_block_plan *plan, mxv_reached_fn *reached);
+/// Plan of NVFP4 "four over six" for a tensor maximum of word g.
+void mxv_plan_four_six(struct mxv_block_plan *plan, uint32_t g);
+
+/// Four over six: the candidate with the smaller error, 0 (six) or 1 (four), of a block of words x,
+/// or 2 if only exact arithmetic can tell.
+int mxv_four_six_decide_avx2(const struct mxv_four_six_pair *pair, const uint32_t x[16],
+                             enum mxv_four_six_err err);
+void mxv_four_six_quantize_avx2(const struct mxv_block_plan *plan, const uint32_t *x,
+                                const uint16_t *half, size_t blocks, uint8_t *scales,
+                                uint8_t *codes);
 void mxv_mx_quantize_avx2(const struct mxv_block_plan *plan, const uint32_t *x,
                           const uint16_t *half, size_t blocks, uint8_t *scales, uint8_t *codes);
 void mxv_nvfp4_quantize_avx2(const struct mxv_block_plan *plan, const uint32_t *x,
@@ -27,6 +50,8 @@ bool mxv_int8_codes_avx2(const struct mxv_int8_policy *p, const uint32_t *x, con
                          size_t count, uint32_t scale, uint32_t amax, int8_t *codes);
 /// mxv_f32_div of two positive words, by one division where operands and result are normal.
 uint32_t mxv_int8_quotient(uint32_t a, uint32_t b);
+/// A finite amax, or what eps=max_amax and max_amax5 put in its place.
+uint32_t mxv_int8_bounded(const struct mxv_int8_policy *p, uint32_t amax);
 /// Largest magnitude word of a group; not below MXV_F32_INF if there is a NaN or Inf.
 uint32_t mxv_int8_amax_avx2(const uint32_t *x, const uint16_t *half, size_t count);
 void mxv_int8_dequantize_avx2(const int8_t *codes, uint32_t scale, size_t count, uint32_t *out);

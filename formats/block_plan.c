@@ -8,26 +8,25 @@
 //   at a fraction that is the same in every binade. The libm rules have their step a few words off
 //   an exact one (scale.c); there the scalar rule is asked each time.
 // - An NVFP4 scale code and an E2M1 code are monotone in the magnitude, each order being a chain of
-//   monotone roundings (ggml's nearest entry too, below its saturation); 126 and 7 thresholds tell
+//   monotone roundings (ggml's nearest entry too, below 2^13); 126 and 7 thresholds tell
 //   all. Between neighbouring E4M3 steps lies a factor of at least 16/15, a cell of b >> 19 spans
 //   at most 17/16: no cell holds two thresholds, which is checked.
 // What is not monotone or not symmetric in the sign has no plan and stays scalar: caller's
-// operations, four over six, unrounded divisors, stochastic, directed and DMA roundings.
-// unit.block_array fails if this file is wrong.
+// operations, unrounded divisors, stochastic and DMA roundings, for NVFP4 the directed ones too,
+// and for MX these after a division in binary32. Four over six has a plan of its own, in
+// block_plan_four_six.c. unit.block_array fails if this file is wrong.
 #include "block_array_internal.h"
 #include "nvfp4.h"
 
 #define FRAC_END     (UINT32_C(1) << 23)
 #define LIBM_WINDOW  512u
 #define EXPONENT_ONE 127
+#define WORD_1536    UINT32_C(0x44C00000)
+#define WORD_2688    UINT32_C(0x45280000)
 
-typedef bool reached_fn(const struct mxv_block_plan *plan, uint32_t word, unsigned code,
-                        unsigned scale);
-
-/// Least word in (low, high] that has reached `code`, given that high has and low has not; guess
-/// starts the search.
-static uint32_t least_word(const struct mxv_block_plan *plan, reached_fn *reached, unsigned code,
-                           unsigned scale, uint32_t low, uint32_t high, uint32_t guess)
+uint32_t mxv_plan_least_word(const struct mxv_block_plan *plan, mxv_reached_fn *reached,
+                             unsigned code, unsigned scale, uint32_t low, uint32_t high,
+                             uint32_t guess)
 {
     uint32_t step = 1;
     if (guess <= low || guess >= high)
@@ -70,21 +69,36 @@ static void prepare_mx_e2m1(struct mxv_block_plan *plan)
 {
     for (unsigned code = 1; code < 8; code++)
         plan->rows[0][code] =
-            least_word(plan, element_reached, code, 0, 0, MXV_F32_ONE + (8u << 23), 0);
+            mxv_plan_least_word(plan, element_reached, code, 0, 0, MXV_F32_ONE + (8u << 23), 0);
+}
+
+/// Roundings of which the vector form knows what to add below the cut.
+static bool additive(enum mxv_round round)
+{
+    return nearest(round) || round == MXV_RHU || round == MXV_RTP || round == MXV_RTN ||
+           round == MXV_RTO;
 }
 
 static void prepare_mx_rounding(struct mxv_block_plan *plan)
 {
     const struct mxv_element_info *f = mxv_element_get(mxv_block_get(plan->block)->element);
     const struct mxv_encode *e = &plan->policy.encode;
-    const bool outward = e->overflow == MXV_OVERFLOW_IEEE && e->round != MXV_RTZ;
-    plan->half_mask = e->round == MXV_RTZ ? 0 : -1;
+    const bool directed = e->round == MXV_RTP || e->round == MXV_RTN || e->round == MXV_RTO;
+    const bool beyond = e->overflow == MXV_OVERFLOW_IEEE && f->special != MXV_SPECIAL_NONE;
+    plan->half_mask = e->round == MXV_RTZ || directed ? 0 : -1;
     plan->constant = e->round == MXV_RNE || e->round == MXV_RNZ ? -1 : 0;
     plan->even_mask = e->round == MXV_RNE ? -1 : 0;
     plan->sign_mask = e->round == MXV_RHU ? -1 : 0;
+    plan->odd_mask = e->round == MXV_RTO ? 1 : 0;
     plan->largest = (uint32_t)f->max_code;
-    plan->above = plan->largest + (outward && f->special != MXV_SPECIAL_NONE);
+    for (int sign = 0; sign < 2; sign++) {
+        const bool up = e->round == (sign ? MXV_RTN : MXV_RTP);
+        const bool outward = directed ? up : e->round != MXV_RTZ;
+        plan->up_mask[sign] = up ? -1 : 0;
+        plan->above[sign] = plan->largest + (outward && beyond);
+    }
     plan->flushed = e->flush_out ? (1u << f->frac_bits) - 1 : 0;
+    plan->least_in = plan->policy.flush_in ? UINT32_C(0x00800000) : 1;
 }
 
 static uint8_t scale_at(const struct mxv_block_plan *plan, uint32_t frac)
@@ -124,8 +138,9 @@ static void prepare_mx(struct mxv_block_plan *plan)
     const enum mxv_element element = mxv_block_get(plan->block)->element;
     const bool exact = p->arith == MXV_ARITH_EXACT;
     plan->vector = mxv_element_get(element)->shape == MXV_SHAPE_FLOAT && (exact || p->ops == NULL);
-    plan->vector = plan->vector && (nearest(p->encode.round) ||
-                                    (p->encode.round == MXV_RHU && element != MXV_E2M1));
+    // a quotient that vanishes in binary32 is not rounded away from zero
+    plan->vector = plan->vector && additive(p->encode.round) &&
+                   (exact || nearest(p->encode.round) || p->encode.round == MXV_RHU);
     if (!plan->vector)
         return;
     prepare_scale(plan);
@@ -135,10 +150,9 @@ static void prepare_mx(struct mxv_block_plan *plan)
     plan->vector = base > -100 && base < 100;
     plan->amax_least = (uint32_t)least << 23;
     plan->amax_most = ((uint32_t)most << 23) | (FRAC_END - 1);
-    if (element == MXV_E2M1)
+    prepare_mx_rounding(plan);
+    if (element == MXV_E2M1 && nearest(p->encode.round))
         prepare_mx_e2m1(plan);
-    else
-        prepare_mx_rounding(plan);
 }
 
 static bool scale_reached(const struct mxv_block_plan *plan, uint32_t word, unsigned code,
@@ -166,7 +180,7 @@ static void prepare_nvfp4_scales(struct mxv_block_plan *plan)
     uint32_t cell = plan->amax_least >> 19;
     while (code < last) {
         const uint32_t word =
-            least_word(plan, scale_reached, code + 1, 0, low, plan->amax_most, guess);
+            mxv_plan_least_word(plan, scale_reached, code + 1, 0, low, plan->amax_most, guess);
         const unsigned next = mxv_nvfp4_scale_by(&plan->policy.nvfp4, word);
         for (; cell <= word >> 19; cell++)
             plan->cell[cell] = (uint8_t)code;
@@ -183,22 +197,22 @@ static void prepare_nvfp4_scales(struct mxv_block_plan *plan)
     plan->next_word[last] = MXV_F32_INF;
 }
 
-/// Element thresholds by scale code: near t * scale * f, f from the first row.
-static void prepare_nvfp4_rows(struct mxv_block_plan *plan)
+/// Near t * scale * f, f from the first row.
+void mxv_plan_nvfp4_rows(struct mxv_block_plan *plan, mxv_reached_fn *reached)
 {
     static const uint32_t middles[8] = {0,          0x3E800000, 0x3F400000, 0x3FA00000,
                                         0x3FE00000, 0x40200000, 0x40600000, 0x40A00000};
     const uint32_t one = 0x38;             // E4M3 code of 1.0
     const uint32_t most = plan->amax_most; // no element exceeds it; reaches 7 at scale 1
-    const uint32_t first = least_word(plan, nvfp4_reached, 7, one, 0, most, 0);
+    const uint32_t first = mxv_plan_least_word(plan, reached, 7, one, 0, most, 0);
     const uint32_t factor = mxv_f32_div(first, middles[7]);
     for (unsigned scale = 1; scale < 127; scale++) {
         const uint32_t unit = mxv_f32_mul(mxv_element_to_f32(MXV_UE4M3, scale), factor);
         for (unsigned code = 1; code < 8; code++) {
             const uint32_t guess = mxv_f32_mul(middles[code], unit);
             plan->rows[scale][code] =
-                nvfp4_reached(plan, most, code, scale)
-                    ? least_word(plan, nvfp4_reached, code, scale, 0, most, guess)
+                reached(plan, most, code, scale)
+                    ? mxv_plan_least_word(plan, reached, code, scale, 0, most, guess)
                     : MXV_F32_INF;
         }
     }
@@ -209,19 +223,24 @@ static void prepare_nvfp4(struct mxv_block_plan *plan)
 {
     const struct mxv_block_policy *p = &plan->policy;
     const struct mxv_nvfp4_policy *n = &p->nvfp4;
-    const uint32_t g = n->tensor_scaled ? mxv_f32_abs(n->tensor_amax) : UINT32_C(0x45280000);
+    const bool four_six = n->variant == MXV_NVFP4_FOUR_SIX;
+    const uint32_t neutral = four_six ? WORD_1536 : WORD_2688;
+    const uint32_t g = n->tensor_scaled ? mxv_f32_abs(n->tensor_amax) : neutral;
     const int field = (int)(g >> 23);
-    plan->vector = n->ops == NULL && n->variant == MXV_NVFP4_STANDARD &&
-                   n->divisor == MXV_NVFP4_DIVISOR_STORED && nearest(p->encode.round) &&
-                   field >= 60 && field <= 190;
+    plan->vector = nearest(p->encode.round) && field >= 60 && field <= 190 &&
+                   (four_six || (n->ops == NULL && n->divisor == MXV_NVFP4_DIVISOR_STORED));
     if (!plan->vector)
         return;
+    if (four_six) {
+        mxv_plan_four_six(plan, g);
+        return;
+    }
     plan->amax_least = (uint32_t)(field - 40) << 23;
     plan->amax_most = ((uint32_t)(field + 40) << 23) | (FRAC_END - 1);
-    if (n->order == MXV_NVFP4_GGML) // up to where the scale saturates
-        plan->amax_most = UINT32_C(0x44C00000) - 1;
+    if (n->order == MXV_NVFP4_GGML) // to 2^13 its errors are told apart at every scale
+        plan->amax_most = UINT32_C(0x46000000) - 1;
     prepare_nvfp4_scales(plan);
-    prepare_nvfp4_rows(plan);
+    mxv_plan_nvfp4_rows(plan, nvfp4_reached);
 }
 
 void mxv_block_plan_prepare(struct mxv_block_plan *plan, enum mxv_block b,
@@ -233,7 +252,8 @@ void mxv_block_plan_prepare(struct mxv_block_plan *plan, enum mxv_block b,
     if (p != NULL)
         plan->policy = *p;
     plan->drop_negzero = plan->policy.encode.negzero == MXV_NEGZERO_DROP ||
-                         (b == MXV_NVFP4 && plan->policy.nvfp4.order == MXV_NVFP4_GGML);
+                         (b == MXV_NVFP4 && plan->policy.nvfp4.order == MXV_NVFP4_GGML &&
+                          plan->policy.nvfp4.variant == MXV_NVFP4_STANDARD);
     if (mxv_block_get(b)->scale == MXV_E8M0)
         prepare_mx(plan);
     else

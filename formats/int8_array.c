@@ -7,7 +7,9 @@
 
 #include "block_array_internal.h"
 
-#define WORD_127 UINT32_C(0x42FE0000)
+#define WORD_127  UINT32_C(0x42FE0000)
+#define WORD_1EM7 UINT32_C(0x33D6BF95)
+#define WORD_1EM5 UINT32_C(0x3727C5AC)
 
 uint32_t mxv_int8_quotient(uint32_t a, uint32_t b)
 {
@@ -20,6 +22,30 @@ uint32_t mxv_int8_quotient(uint32_t a, uint32_t b)
     const uint64_t half = UINT64_C(1) << (shift - 1), kept = q >> shift, cut = q & (2 * half - 1);
     const bool up = cut > half || (cut == half && (rest != 0 || (kept & 1)));
     return ((uint32_t)(field - 1) << 23) + (uint32_t)kept + up;
+}
+
+/// mxv_f32_add of two positive words, by one shift where they are normal and near each other.
+static uint32_t sum_of(uint32_t a, uint32_t b)
+{
+    const uint32_t large = a > b ? a : b, small = a > b ? b : a;
+    const uint32_t field = large >> 23, apart = field - (small >> 23);
+    if (small < UINT32_C(0x00800000) || field > 253 || apart > 30)
+        return mxv_f32_add(a, b);
+    const uint64_t sum = (((large & 0x7FFFFF) | UINT64_C(0x800000)) << 32) +
+                         (((small & 0x7FFFFF) | UINT64_C(0x800000)) << 32 >> apart);
+    const unsigned carry = (unsigned)(sum >> 56), shift = 32 + carry;
+    const uint64_t half = UINT64_C(1) << (shift - 1), kept = sum >> shift,
+                   cut = sum & (2 * half - 1);
+    const bool up = cut > half || (cut == half && (kept & 1));
+    return ((field - 1 + carry) << 23) + (uint32_t)kept + up;
+}
+
+uint32_t mxv_int8_bounded(const struct mxv_int8_policy *p, uint32_t amax)
+{
+    const uint32_t least = p->eps == MXV_INT8_EPS_MAX_AMAX    ? WORD_1EM7
+                           : p->eps == MXV_INT8_EPS_MAX_AMAX5 ? WORD_1EM5
+                                                              : 0;
+    return amax > least ? amax : least;
 }
 
 static uint32_t word_at(const uint32_t *x, const uint16_t *half, size_t i)
@@ -49,8 +75,10 @@ static bool quantize_by_vectors(const struct mxv_int8_policy *p, const uint32_t 
     const uint32_t amax = mxv_int8_amax_avx2(x, half, count);
     if (amax >= MXV_F32_INF)
         return false;
-    *scale = p->ops == NULL && p->eps == MXV_INT8_EPS_NONE ? mxv_int8_quotient(amax, WORD_127)
-                                                           : mxv_int8_scale(p, amax);
+    *scale = p->ops == NULL ? mxv_int8_quotient(mxv_int8_bounded(p, amax), WORD_127)
+                            : mxv_int8_scale(p, amax);
+    if (p->ops == NULL && p->eps == MXV_INT8_EPS_ADD_SCALE)
+        *scale = sum_of(*scale, WORD_1EM7);
     if ((*scale & MXV_F32_INF) == 0)
         return false;
     return mxv_int8_codes_avx2(p, x, half, count, *scale, amax, codes);
@@ -63,12 +91,14 @@ static void quantize(const struct mxv_int8_policy *p, const uint32_t *x, const u
     const struct mxv_int8_policy defaults = MXV_ZERO;
     if (p == NULL)
         p = &defaults;
+#if defined(__x86_64__)
+    const bool vectors = mxv_simd_level() >= MXV_SIMD_AVX2;
+#endif
     for (size_t g = 0; g < groups; g++) {
         const uint32_t *words = half == NULL ? x + g * count : NULL;
         const uint16_t *halves = half == NULL ? NULL : half + g * count;
 #if defined(__x86_64__)
-        if (mxv_simd_level() >= MXV_SIMD_AVX2 &&
-            quantize_by_vectors(p, words, halves, count, &scales[g], codes + g * count))
+        if (vectors && quantize_by_vectors(p, words, halves, count, &scales[g], codes + g * count))
             continue;
 #endif
         quantize_group(p, words, halves, count, &scales[g], codes + g * count);
@@ -90,9 +120,12 @@ void mxv_int8_quantize_array_f16(const struct mxv_int8_policy *p, const uint16_t
 void mxv_int8_dequantize_array(const int8_t *codes, const uint32_t *scales, size_t count,
                                size_t groups, uint32_t *out)
 {
+#if defined(__x86_64__)
+    const bool vectors = mxv_simd_level() >= MXV_SIMD_AVX2;
+#endif
     for (size_t g = 0; g < groups; g++, codes += count, out += count) {
 #if defined(__x86_64__)
-        if (mxv_simd_level() >= MXV_SIMD_AVX2) {
+        if (vectors) {
             mxv_int8_dequantize_avx2(codes, scales[g], count, out);
             continue;
         }

@@ -10,7 +10,7 @@
 //   unit(route)                    MXV_UNIT_* of the scores
 //   query(p, route), keys(p, route)  tensors of a route; NULL: the call has no such route
 //   plan_of(p, w), route(p, plan, j)  0 .. ROUTES - 1
-//   row_of(p, w, row), tile_of(p, w, route, j)  what scores are scaled by
+//   row_of(p, w, row), tile_of(p, w, plan_of, j)  what scores are scaled by
 //   scale(p, w, route, j, row_of, tile_of, s)  on accumulators after the product
 //   block_rows_of(p, w, route, row, key)       where block scales lie, for block-scaled units
 //
@@ -148,22 +148,29 @@ static __device__ __forceinline__ uint32_t load_queries(const typename K::params
     return end;
 }
 
-// Contract 5 on the scores of a tile: they become packed weights, O is rescaled.
+// Contract 4 and 5 on the words of a tile: they become packed weights, O is rescaled.
 template <class K, int D, bool TRACE>
 static __device__ __forceinline__ void
-softmax_tile(const struct mxv_gpu_call &call, const struct place &w, int j, int row,
+softmax_tile(const typename K::params &p, const struct place &w, int j, int route, int row,
              struct softmax_rows &rows, float (&s)[SCORE_TILES][4],
              uint32_t (&weights)[SCORE_TILES][2], float (&o)[D / 8][4])
 {
+    const struct mxv_gpu_call &call = p.call;
+    const typename K::row row_factors = K::row_of(p, w, row);
+    const typename K::tile tile = K::tile_of(p, w, K::plan_of(p, w), j);
+    float words[K::FOLDS ? SCORE_TILES : 1][4], alpha[2];
+    if constexpr (K::FOLDS)
+        copy_words(words, s);
+    K::scale(p, w, route, j, row_factors, tile, s);
     if (!all_visible(call, w, j, row - threadIdx.x % 32 / 4))
         mask_scores(call, w, j, row, s);
     if (TRACE)
         trace_matrix(call, w, j, row, call.tile_n, call.trace.score, s);
-    float alpha[2];
-    alpha[0] = softmax_row<K::LOG2, true>(call, call.tile_n, 0,
-                                          softmax_max(call.tile_n, 0, rows.m[0], s), rows, s);
-    alpha[1] = softmax_row<K::LOG2, true>(call, call.tile_n, 1,
-                                          softmax_max(call.tile_n, 1, rows.m[1], s), rows, s);
+    const float m[2] = {
+        softmax_keep<K::LOG2>(call, rows.m[0], softmax_max(call.tile_n, 0, rows.m[0], s)),
+        softmax_keep<K::LOG2>(call, rows.m[1], softmax_max(call.tile_n, 1, rows.m[1], s))};
+    weigh_scores<K, true>(p, w, j, route, row, row_factors, tile, call.tile_n, m, words, rows, s,
+                          alpha);
 #pragma unroll
     for (int t = 0; t < SCORE_TILES; t++)
 #pragma unroll
@@ -210,10 +217,8 @@ static __global__ void __launch_bounds__(MXV_GPU_THREADS, 1)
                                       q[route], keys, s + chunk * CHUNK_TILES);
                 __syncthreads();
             }
-        if (active) {
-            K::scale(p, w, route, j, K::row_of(p, w, row), K::tile_of(p, w, route, j), s);
-            softmax_tile<K, D, TRACE>(call, w, j, row, rows, s, weights, o);
-        }
+        if (active)
+            softmax_tile<K, D, TRACE>(p, w, j, route, row, rows, s, weights, o);
 #pragma unroll
         for (int chunk = 0; chunk < SCORE_TILES / CHUNK_TILES; chunk++)
             if (chunk * MXV_GPU_CHUNK < call.tile_n) {

@@ -62,7 +62,7 @@ static uint64_t mix(uint64_t z)
 
 // A word of `type` in a block with one exponent range: zeros, subnormals, few significand bits
 // (ties) or all, Inf and NaN in some blocks; one block in 64 takes any word.
-static uint32_t drawn_word(enum mxv_gpu_type type, uint64_t block, uint64_t i, uint64_t seed)
+uint32_t check_drawn_word(enum mxv_gpu_type type, uint64_t block, uint64_t i, uint64_t seed)
 {
     const struct mxv_element_info *f = mxv_element_get(element_of_type[type]);
     const unsigned frac = f->frac_bits, kept = 1 + (unsigned)(mix(seed ^ block) % frac);
@@ -255,7 +255,7 @@ static void check_drawn(unsigned format, enum mxv_gpu_type type, uint64_t seed,
         t.words = memory(n * sizeof *t.words);
 #pragma omp parallel for
         for (size_t i = 0; i < n; i++)
-            t.words[i] = drawn_word(type, i / size, i % size, seed + 977 * s + format);
+            t.words[i] = check_drawn_word(type, i / size, i % size, seed + 977 * s + format);
         send(&t);
         for (unsigned turn = 0; turn < (s == 1 ? 16 : 2); turn++)
             bad += compare_choices(format, &t, turn + (unsigned)s, &compared);
@@ -311,7 +311,7 @@ static void check_amax(enum mxv_gpu_type type, uint64_t seed, check_report *repo
         cuda_memory_reset();
         t.words = memory(d * sizeof *t.words);
         for (size_t i = 0; i < d; i++)
-            t.words[i] = drawn_word(type, i / 32, i % 32, seed + d % 3);
+            t.words[i] = check_drawn_word(type, i / 32, i % 32, seed + d % 3);
         send(&t);
         uint32_t *out = cuda_allocate(&run, sizeof *out), *got;
         checked(mxv_gpu_tensor_amax(t.device, type, d, (float *)out), "tensor amax");
@@ -339,7 +339,7 @@ static void check_int8(enum mxv_gpu_type type, uint64_t seed, check_report *repo
     cuda_memory_reset();
     t.words = memory(n * sizeof *t.words);
     for (size_t i = 0; i < n; i++)
-        t.words[i] = drawn_word(type, i / t.d, i % t.d, seed + 5);
+        t.words[i] = check_drawn_word(type, i / t.d, i % t.d, seed + 5);
     send(&t);
     for (size_t r = 0; r < t.rows; r++) {
         const uint64_t draw = mix(seed + r);

@@ -5,8 +5,7 @@
 #ifndef MXV_CHECK_BLOCKS_H
 #define MXV_CHECK_BLOCKS_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "operands.h"
 
 // Called for each group of comparisons: what, code and scale bytes compared, how many differ.
 typedef void check_report(const char *what, uint64_t n, uint64_t bad);
@@ -15,5 +14,12 @@ typedef void check_report(const char *what, uint64_t n, uint64_t bad);
 // from `seed` and over every generator of the case language. Ends the program with status 3 when
 // the device fails.
 void check_block_quantisers(uint64_t seed, check_report *report);
+
+// A word of `type`, number i of a block: what the drawn tensors consist of.
+uint32_t check_drawn_word(enum mxv_gpu_type type, uint64_t block, uint64_t i, uint64_t seed);
+
+// Operands of dma with rebase=1, made in one pass and from codes, against formats/ by the
+// definition of docs/kernels/dma.md 1.
+void check_prepare(uint64_t seed, check_report *report);
 
 #endif

@@ -107,8 +107,9 @@ struct inputs { // of a set, for the longest sequence; shorter ones use the begi
 struct bench {
     struct inputs in[SETS];
     struct mxv_gpu_flash flash[SETS];
-    struct mxv_gpu_dma dma[SETS];
-    struct mxv_gpu_tilemix tilemix[SETS], wide[SETS]; // key tiles of 64 and of 128 keys
+    struct mxv_gpu_dma dma[SETS], rebased[SETS];
+    struct mxv_gpu_dma_side q_side[SETS], k_side[SETS]; // of rebased
+    struct mxv_gpu_tilemix tilemix[SETS], wide[SETS];   // key tiles of 64 and of 128 keys
     struct mxv_gpu_rows q[SETS], k[SETS];
     uint8_t *codes, *scales;
     uint32_t *work, *words; // of row scales; the route words
@@ -122,6 +123,22 @@ static int launch_flash(void *ctx, int set)
 static int launch_dma(void *ctx, int set)
 {
     return mxv_gpu_dma(&((struct bench *)ctx)->dma[set], false);
+}
+
+static int prepare_rebased(const struct bench *b, int set)
+{
+    return mxv_gpu_prepare_dma(&b->q_side[set], &b->k_side[set], MXV_GPU_RULE_FLOOR);
+}
+
+static int launch_rebased(void *ctx, int set)
+{
+    return mxv_gpu_dma(&((struct bench *)ctx)->rebased[set], false);
+}
+
+static int launch_prepared_rebased(void *ctx, int set)
+{
+    const int error = prepare_rebased(ctx, set);
+    return error ? error : launch_rebased(ctx, set);
 }
 
 static int launch_tilemix(void *ctx, int set)
@@ -218,6 +235,34 @@ static struct mxv_gpu_rows rows_of(const void *data, int n, const int32_t *cu)
                                  .channel_group = 1};
 }
 
+// A side of rebase=1, which shares the high copy with `dma` (the same bits).
+static struct mxv_gpu_dma_side side_of(const struct bench *b, const struct mxv_gpu_rows *rows,
+                                       float factor, int tile, const void *high)
+{
+    struct mxv_gpu_dma_side s = {.rows = *rows,
+                                 .pieces = b->rebased[0].call.blocks,
+                                 .piece_count = rows->tokens / 128,
+                                 .tile = tile,
+                                 .high = (uint16_t *)(uintptr_t)high,
+                                 .low = cuda_allocate(&run, (size_t)HEADS * TOKENS * D),
+                                 .factor = cuda_allocate(&run, (size_t)HEADS * TOKENS * 4)};
+    s.rows.scaled = factor != 1;
+    s.rows.factor = factor;
+    return s;
+}
+
+static void fill_rebased(struct bench *b, int i)
+{
+    struct mxv_gpu_dma *p = &b->rebased[i];
+    *p = b->dma[i];
+    b->q_side[i] = side_of(b, &b->q[i], p->call.c, 0, p->q_high);
+    b->k_side[i] = side_of(b, &b->k[i], 1, 128, p->k_high);
+    p->q_low = b->q_side[i].low;
+    p->k_low = b->k_side[i].low;
+    p->q_factor = b->q_side[i].factor;
+    p->k_factor = b->k_side[i].factor;
+}
+
 static void fill_set(struct bench *b, int i, int n, bool causal, const int32_t *cu)
 {
     const size_t bytes = (size_t)HEADS * TOKENS * D * 2; // the same slabs for every n
@@ -235,6 +280,7 @@ static void fill_set(struct bench *b, int i, int n, bool causal, const int32_t *
                                      .k_low = cuda_allocate(&run, bytes),
                                      .diag = 1,
                                      .sink = 1};
+    fill_rebased(b, i);
     struct mxv_gpu_tilemix t = {.call = narrow,
                                 .q = in->q,
                                 .k = in->k,
@@ -251,6 +297,7 @@ static void fill_set(struct bench *b, int i, int n, bool causal, const int32_t *
     b->wide[i].call = call;
     checked(0, "memory");
     checked(quantise_dma(b, i), "quantise");
+    checked(prepare_rebased(b, i), "prepare");
 }
 
 static void fill(struct bench *b, int n, bool causal)
@@ -282,7 +329,7 @@ static void fill(struct bench *b, int n, bool causal)
 static void print_rate(const char *name, int n, bool causal, float ms)
 {
     const double operations = 4.0 * HEADS * D * (double)n * n * (causal ? 0.5 : 1);
-    printf("%-22s %6d tokens %-6s %9.3f ms %7.1f TFLOP/s\n", name, n, causal ? "causal" : "full",
+    printf("%-28s %6d tokens %-6s %9.3f ms %7.1f TFLOP/s\n", name, n, causal ? "causal" : "full",
            (double)ms, operations / (double)ms * 1e-9);
     fflush(stdout);
 }
@@ -292,18 +339,36 @@ static void set_plan(struct bench *b, int n, int byte)
     checked((int)cudaMemset(b->words, byte, (size_t)HEADS * (size_t)n / 128 * 32), "memset");
 }
 
+static void set_lazy(struct bench *b, float tau)
+{
+    for (int i = 0; i < SETS; i++) {
+        b->flash[i].call.tau = b->rebased[i].call.tau = b->wide[i].call.tau = tau;
+        b->wide[i].fold = tau > 0;
+    }
+}
+
 static void attention_rates(struct bench *b, int n, bool causal)
 {
     fill(b, n, causal);
     print_rate("flash f16", n, causal, median_ms(launch_flash, b));
     print_rate("dma D=s=1, decoded", n, causal, median_ms(launch_dma, b));
-    print_rate("dma with quantising", n, causal, median_ms(launch_quantised_dma, b));
+    print_rate("dma D=s=1, quantising", n, causal, median_ms(launch_quantised_dma, b));
+    print_rate("dma rebase", n, causal, median_ms(launch_rebased, b));
     set_plan(b, n, 0);
     print_rate("tilemix INT8, 128x64", n, causal, median_ms(launch_tilemix, b));
     print_rate("tilemix INT8, 128x128", n, causal, median_ms(launch_wide, b));
     set_plan(b, n, 0x55);
     print_rate("tilemix 50%, 128x64", n, causal, median_ms(launch_tilemix, b));
     print_rate("tilemix 50%, 128x128", n, causal, median_ms(launch_wide, b));
+    set_lazy(b, 8);
+    print_rate("flash f16, tau=8", n, causal, median_ms(launch_flash, b));
+    print_rate("dma rebase tau=8", n, causal, median_ms(launch_rebased, b));
+    print_rate("dma rebase tau=8, quantising", n, causal, median_ms(launch_prepared_rebased, b));
+    set_plan(b, n, 0);
+    print_rate("tilemix INT8, fold tau=8", n, causal, median_ms(launch_wide, b));
+    set_plan(b, n, 0x55);
+    print_rate("tilemix 50%, fold tau=8", n, causal, median_ms(launch_wide, b));
+    set_lazy(b, 0);
 }
 
 int main(int argc, char **argv)

@@ -109,7 +109,22 @@ enum mxv_gpu_scale_rule cuda_scale_rule(enum mxv_scale_rule rule)
     return rules[rule];
 }
 
-// Block codes and scales of one side and route; returns their bf16 values.
+// Block codes and scales of one side and route, and their scale tap.
+static bool quantise(struct state *s, struct side *side, enum mxv_route route,
+                     enum mxv_gpu_block_format format, uint8_t **codes, uint8_t **scales)
+{
+    const size_t n = cuda_element_count(side), blocks = n / (size_t)mxv_gpu_block_size(format);
+    *codes = cuda_allocate(&s->run, route == MXV_ROUTE_HIGH ? n : n / 2);
+    *scales = cuda_allocate(&s->run, blocks);
+    if (s->run.failed)
+        return false;
+    cuda_launched(
+        s, mxv_gpu_quantise(&side->rows, format, cuda_scale_rule(s->a->rule), *codes, *scales),
+        "quantise");
+    cuda_keep(s, side->key ? MXV_STAGE_K_SCALE : MXV_STAGE_Q_SCALE, route, *scales, blocks, 1);
+    return true;
+}
+
 const void *cuda_quantise(struct state *s, struct side *side, enum mxv_route route)
 {
     const struct mxv_attention *a = s->a;
@@ -117,18 +132,31 @@ const void *cuda_quantise(struct state *s, struct side *side, enum mxv_route rou
     const enum mxv_gpu_block_format format =
         high ? (a->high == MXV_HIGH_MXFP8_E4M3 ? MXV_GPU_MXFP8_E4M3 : MXV_GPU_MXFP8_E5M2)
              : (a->low == MXV_LOW_MXFP4 ? MXV_GPU_MXFP4 : MXV_GPU_NVFP4);
-    const size_t n = cuda_element_count(side), blocks = n / (size_t)mxv_gpu_block_size(format);
-    uint8_t *codes = cuda_allocate(&s->run, high ? n : n / 2);
-    uint8_t *scales = cuda_allocate(&s->run, blocks);
+    const size_t n = cuda_element_count(side);
+    uint8_t *codes, *scales;
     uint16_t *values = cuda_allocate(&s->run, n * sizeof *values);
-    if (s->run.failed)
+    if (!quantise(s, side, route, format, &codes, &scales))
         return NULL;
-    cuda_launched(s, mxv_gpu_quantise(&side->rows, format, cuda_scale_rule(a->rule), codes, scales),
-                  "quantise");
     cuda_launched(s, mxv_gpu_decode(format, codes, scales, n, values), "decode");
-    cuda_keep(s, side->key ? MXV_STAGE_K_SCALE : MXV_STAGE_Q_SCALE, route, scales, blocks, 1);
     cuda_keep(s, side->key ? MXV_STAGE_K_CODE : MXV_STAGE_Q_CODE, route, codes, n, high ? 1 : 0);
     return values;
+}
+
+const void *cuda_rebase(struct state *s, struct side *side, const float **factor)
+{
+    const size_t n = cuda_element_count(side), rows = cuda_row_count(side);
+    uint8_t *codes, *scales, *low = cuda_allocate(&s->run, n);
+    float *factors = cuda_allocate(&s->run, rows * sizeof *factors);
+    uint32_t *work = cuda_allocate(&s->run, rows * sizeof *work);
+    if (!quantise(s, side, MXV_ROUTE_LOW, MXV_GPU_MXFP4, &codes, &scales))
+        return NULL;
+    cuda_launched(s,
+                  mxv_gpu_rebase(&side->rows, side->key ? (int)s->a->tile_n : 0, codes, scales,
+                                 work, low, factors),
+                  "rebase");
+    cuda_keep(s, side->key ? MXV_STAGE_K_CODE : MXV_STAGE_Q_CODE, MXV_ROUTE_LOW, low, n, 1);
+    *factor = factors;
+    return low;
 }
 
 const int8_t *cuda_int8_codes(struct state *s, struct side *side, const float *scale,

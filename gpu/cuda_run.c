@@ -52,6 +52,10 @@ int mxv_cuda_supports(const struct mxv_attention *a, char *message, size_t size)
         return refuse(message, size, "cuda offers exp=hw and exp=poly");
     if (a->tile_n > MXV_GPU_TILE_N_MAX)
         return refuse(message, size, "cuda offers key tiles of at most 128 keys");
+    if (a->rebase && !(a->d == 64 || a->d == 128))
+        return refuse(message, size, "cuda offers rebase=1 with d=64 and d=128");
+    if (a->rebase && !(a->tile_n == 64 || a->tile_n == 128))
+        return refuse(message, size, "cuda offers rebase=1 with key tiles of 64 and 128 keys");
     if (a->rule > MXV_SCALE_MIDMAX)
         return refuse(message, size, "cuda offers the exact scale rules");
     return a->faults ? refuse(message, size, "cuda has no faults") : 0;
@@ -148,7 +152,10 @@ static void run_dma(struct state *s)
         p.q_high = cuda_quantise(s, &s->q, MXV_ROUTE_HIGH);
         p.k_high = cuda_quantise(s, &s->k, MXV_ROUTE_HIGH);
     }
-    if (a->mode != MXV_MODE_HIGH) {
+    if (a->mode != MXV_MODE_HIGH && a->rebase) {
+        p.q_low = cuda_rebase(s, &s->q, &p.q_factor);
+        p.k_low = cuda_rebase(s, &s->k, &p.k_factor);
+    } else if (a->mode != MXV_MODE_HIGH) {
         p.q_low = cuda_quantise(s, &s->q, MXV_ROUTE_LOW);
         p.k_low = cuda_quantise(s, &s->k, MXV_ROUTE_LOW);
     }
@@ -182,6 +189,7 @@ static void run_tilemix(struct state *s)
                                 .group = (int32_t)a->group,
                                 .msb_first = a->msb_first,
                                 .one_is_int8 = a->one_is_int8,
+                                .fold = a->fold,
                                 .k_scale_per_tile = !a->kv_cache && (a->k_gran == MXV_GRAN_BLOCK ||
                                                                      a->k_gran == MXV_GRAN_WARP)};
     p.words = send_words(s);

@@ -40,6 +40,8 @@ void cuda_second_level(struct state *s);
 // Block codes and scales of one side and route; returns their bf16 values.
 enum mxv_gpu_scale_rule cuda_scale_rule(enum mxv_scale_rule rule);
 const void *cuda_quantise(struct state *s, struct side *side, enum mxv_route route);
+// The low copy of rebase=1: E5M2 codes; *factor: the power of two of each row.
+const void *cuda_rebase(struct state *s, struct side *side, const float **factor);
 // tilemix: V, INT8 scales, codes, and what a cache of codes returns.
 const void *cuda_tilemix_values(struct state *s);
 const float *cuda_granular_scales(struct state *s, struct side *side, enum mxv_granularity g,

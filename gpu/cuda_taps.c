@@ -15,6 +15,8 @@ enum mxv_element mxv_cuda_tap_format(const struct mxv_attention *a, const struct
         return t->route == MXV_ROUTE_INT8 ? MXV_F32 : MXV_U8;
     case MXV_STAGE_Q_CODE:
     case MXV_STAGE_K_CODE:
+        if (t->route == MXV_ROUTE_LOW && a->rebase)
+            return MXV_E5M2;
         return t->route != MXV_ROUTE_F16 ? MXV_U8 : a->kernel == MXV_KERNEL_DMA ? MXV_F16 : a->vt;
     case MXV_STAGE_V_CODE:
     case MXV_STAGE_WEIGHT:

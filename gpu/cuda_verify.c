@@ -24,6 +24,7 @@ struct settings {
     bool wgmma;         // d and key tile become what the wgmma path takes
     double budget;      // seconds after which no case is started; 0: none
     const char *folder; // for recorded results; NULL: none
+    const char *name;   // of the file there
 };
 
 struct totals {
@@ -37,32 +38,30 @@ static const char usage[] =
     "usage: cuda_verify [--kernel K] [--cases TIER] [--count N] [--seed HEX] [--first I]\n"
     "                   [--taps] [--adapt] [--wgmma] [--tiles N] [--fault NAME] [--budget S] "
     "[--out DIR]\n"
+    "                   [--whole N] [--name FILE]\n"
     "  --kernel K    flash, dma, tilemix or all          --cases TIER  smoke, quick, fuzz, a file\n"
     "  --taps        compare every tap, not only out and lse\n"
     "  --adapt       set arch=sm_90 and replace options the kernels lack, instead of skipping\n"
     "  --wgmma       set d and key tile to 64 or 128, which the wgmma path takes\n"
     "  --tiles N     emulate N query tiles of each head only (large cases)\n"
     "  --fault NAME  switch a defect on in the emulation, to see the report\n"
-    "  --budget S    start no case after S seconds       --out DIR     write recorded.txt there\n";
+    "  --budget S    start no case after S seconds       --out DIR     write recorded.txt there\n"
+    "  --whole N     record all output and LSE words of cases with N or fewer of them, and with\n"
+    "                --taps those of every other tap, if they are N or fewer\n"
+    "  --name FILE   the file's name instead of recorded.txt\n";
 
 static bool read_options(int argc, char **argv, struct settings *s)
 {
-    static const struct option options[] = {{"kernel", 1, 0, 'k'},
-                                            {"cases", 1, 0, 'c'},
-                                            {"count", 1, 0, 'n'},
-                                            {"seed", 1, 0, 's'},
-                                            {"first", 1, 0, 'f'},
-                                            {"taps", 0, 0, 't'},
-                                            {"adapt", 0, 0, 'a'},
-                                            {"tiles", 1, 0, 'T'},
-                                            {"fault", 1, 0, 'F'},
-                                            {"out", 1, 0, 'o'},
-                                            {"budget", 1, 0, 'b'},
-                                            {"wgmma", 0, 0, 'w'},
-                                            {0}};
+    static const struct option options[] = {
+        {"kernel", 1, 0, 'k'}, {"cases", 1, 0, 'c'},  {"count", 1, 0, 'n'},
+        {"seed", 1, 0, 's'},   {"first", 1, 0, 'f'},  {"taps", 0, 0, 't'},
+        {"adapt", 0, 0, 'a'},  {"tiles", 1, 0, 'T'},  {"fault", 1, 0, 'F'},
+        {"out", 1, 0, 'o'},    {"budget", 1, 0, 'b'}, {"wgmma", 0, 0, 'w'},
+        {"whole", 1, 0, 'W'},  {"name", 1, 0, 'N'},   {0}};
     enum mxv_fault fault;
     int o;
-    *s = (struct settings){.tier = {.tier = "smoke", .kernel = "all", .seed = 1}};
+    *s = (struct settings){.tier = {.tier = "smoke", .kernel = "all", .seed = 1},
+                           .name = "recorded.txt"};
     while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
         switch (o) {
         case 'k':
@@ -98,6 +97,12 @@ static bool read_options(int argc, char **argv, struct settings *s)
         case 'o':
             s->folder = optarg;
             break;
+        case 'W':
+            s->verify.whole = strtoull(optarg, NULL, 10);
+            break;
+        case 'N':
+            s->name = optarg;
+            break;
         case 'F':
             if (!mxv_fault_find(optarg, &fault))
                 return false;
@@ -107,7 +112,7 @@ static bool read_options(int argc, char **argv, struct settings *s)
             return false;
         }
     }
-    return optind == argc;
+    return optind == argc && (!s->verify.whole || s->folder);
 }
 
 // What the kernels here do not offer becomes the nearest that they do.
@@ -207,13 +212,43 @@ static void run_cases(const struct settings *s, const struct mxv_tier *tier, siz
             run_case(s, tier, i, totals, &records[i - s->first]);
 }
 
-static int write_records(const struct settings *s, char **records, size_t n)
+// First line of a file, without its end; "" if there is none.
+static void first_line(const char *path, char *text, int size)
+{
+    FILE *f = fopen(path, "r");
+    if (!f || !fgets(text, size, f))
+        text[0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    if (f)
+        fclose(f);
+}
+
+// Device, driver, architecture and day, as comments of <mxverify/recorded.h>.
+static void write_origin(FILE *f, const char *device)
+{
+    char driver[128], day[32] = "";
+    unsigned major = 0, minor = 0;
+    const char *capability = strstr(device, "compute capability ");
+    const time_t now = time(NULL);
+    first_line("/sys/module/nvidia/version", driver, sizeof driver);
+    strftime(day, sizeof day, "%Y-%m-%d", gmtime(&now));
+    fprintf(f, "# device: %.*s\n", (int)strcspn(device, ","), device);
+    if (driver[0])
+        fprintf(f, "# driver: %s\n", driver);
+    if (capability && sscanf(capability, "compute capability %u.%u", &major, &minor) == 2)
+        fprintf(f, "# arch: sm_%u%u\n", major, minor);
+    fprintf(f, "# made %s on %s\n", day, device);
+}
+
+static int write_records(const struct settings *s, const char *device, char **records, size_t n)
 {
     char path[4096];
     if (!s->folder)
         return 0;
-    snprintf(path, sizeof path, "%s/recorded.txt", s->folder);
+    snprintf(path, sizeof path, "%s/%s", s->folder, s->name);
     FILE *f = fopen(path, "w");
+    if (f)
+        write_origin(f, device);
     for (size_t i = 0; f && i < n; i++)
         if (records[i])
             fprintf(f, "%s\n", records[i]);
@@ -280,7 +315,7 @@ int main(int argc, char **argv)
     if (records)
         run_cases(&s, tier, end, &totals, records);
     print_totals(&totals, seconds() - start);
-    const int status = records ? write_records(&s, records, n) : -1;
+    const int status = records ? write_records(&s, text, records, n) : -1;
     for (size_t i = 0; records && i < n; i++)
         free(records[i]);
     free(records);

@@ -259,6 +259,7 @@ int main(int argc, char **argv)
     if (!blocks_alone)
         check_instructions(stride, seed);
     check_block_quantisers(seed, conclude);
+    check_prepare(seed, conclude);
     printf("%" PRIu64 " differ\n", total_bad);
     return total_bad ? 1 : 0;
 }

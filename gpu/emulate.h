@@ -64,19 +64,22 @@ struct mxv_emulate_call {
     const void *v;        // codes [heads_kv][tokens_k][d]
     const float *v_scale; // [heads_kv][sequences]: v=e4m3; NULL otherwise
     uint32_t *score;      // [tile_m][tile_n]
-    uint16_t *weight;     // [tile_m][tile_n] codes
-    float *alpha;         // [tile_m]
-    float *max, *sum;     // [tile_m], NULL: not kept
-    float *acc;           // [tile_m][d], NULL: not kept
-    float *total;         // [slots][tile_m] row sums at the end
-    void *out;            // [heads_q][tokens_q][d]
-    float *lse;           // [heads_q][tokens_q], or NULL
+    // option fold: the exponent of P is fma(folded, factor, -M); NULL without, [tile_m][tile_n]
+    float *folded, *factor;
+    uint16_t *weight; // [tile_m][tile_n] codes
+    float *alpha;     // [tile_m]
+    float *max, *sum; // [tile_m], NULL: not kept
+    float *acc;       // [tile_m][d], NULL: not kept
+    float *total;     // [slots][tile_m] row sums at the end
+    void *out;        // [heads_q][tokens_q][d]
+    float *lse;       // [heads_q][tokens_q], or NULL
 };
 
 enum mxv_emulate_scaling {
     MXV_EMULATE_PLAIN,
     MXV_EMULATE_FACTORS, // int8: S * (q_factor * k_factor)
-    MXV_EMULATE_CORE     // factors per 32 channels, promoted by fma
+    MXV_EMULATE_CORE,    // factors per 32 channels, promoted by fma
+    MXV_EMULATE_REBASED  // option rebase: (S * q_factor) * k_factor
 };
 
 // Score tiles of one route.
@@ -102,9 +105,14 @@ int mxv_emulate_softmax(const struct mxv_emulate_call *p);
 int mxv_emulate_values(const struct mxv_emulate_call *p);
 
 // Operands that the production kernels do not have. core: E4M3 codes and binary32 scales of 32
-// channels (docs/kernels/dma.md 1.4). v=e4m3 (contract 5): codes of V / its scale, one scale per
-// head and sequence; row_scale [heads][tokens] holds it for every row.
+// channels (docs/kernels/dma.md 1.4).
 int mxv_emulate_quantise_core(const struct mxv_gpu_rows *rows, uint8_t *codes, float *scales);
+// Option rebase (dma.md 1.5): E5M2 codes and a factor for each row from MXFP4 codes and scales;
+// `together` rows of a sequence share a base, bases [heads][tokens] is work space.
+int mxv_emulate_rebase(const struct mxv_gpu_rows *rows, int together, const uint8_t *e2m1,
+                       const uint8_t *scales, uint8_t *bases, uint8_t *codes, float *factor);
+// v=e4m3 (contract 5): codes of V / its scale, one scale per head and sequence; row_scale
+// [heads][tokens] holds it for every row.
 int mxv_emulate_quantise_v(const struct mxv_gpu_rows *rows, const float *row_scale, uint8_t *codes,
                            float *scale);
 

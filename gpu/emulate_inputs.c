@@ -72,6 +72,8 @@ static struct mxv_emulate_model block_model(struct emulation *e, enum mxv_route 
 {
     const struct mxv_attention *a = e->s.a;
     const bool tcgen05 = a->arch == MXV_ARCH_SM_100;
+    if (route == MXV_ROUTE_LOW && a->rebase)
+        return plain_model(e, "e5m2");
     if (!native_scaling(a))
         return plain_model(e, "bf16");
     if (route == MXV_ROUTE_HIGH)
@@ -172,6 +174,30 @@ static const void *block_side(struct emulation *e, struct side *side, enum mxv_r
     return values;
 }
 
+// Option rebase: E5M2 codes and factors of the low route.
+static const void *rebased_side(struct emulation *e, struct side *side, const float **factors)
+{
+    struct state *s = &e->s;
+    const size_t n = cuda_element_count(side), rows = cuda_row_count(side);
+    uint8_t *e2m1 = cuda_allocate(&s->run, n / 2), *scales = cuda_allocate(&s->run, n / 32);
+    uint8_t *bases = cuda_allocate(&s->run, rows), *codes = cuda_allocate(&s->run, n);
+    float *factor = cuda_allocate(&s->run, rows * sizeof *factor);
+    if (s->run.failed)
+        return NULL;
+    cuda_launched(
+        s, mxv_gpu_quantise(&side->rows, MXV_GPU_MXFP4, cuda_scale_rule(s->a->rule), e2m1, scales),
+        "quantise");
+    cuda_launched(s,
+                  mxv_emulate_rebase(&side->rows, side->key ? (int)s->a->tile_n : 1, e2m1, scales,
+                                     bases, codes, factor),
+                  "rebase");
+    cuda_keep(s, side->key ? MXV_STAGE_K_SCALE : MXV_STAGE_Q_SCALE, MXV_ROUTE_LOW, scales, n / 32,
+              1);
+    cuda_keep(s, side->key ? MXV_STAGE_K_CODE : MXV_STAGE_Q_CODE, MXV_ROUTE_LOW, codes, n, 1);
+    *factors = factor;
+    return codes;
+}
+
 static const void *core_side(struct emulation *e, struct side *side, const float **factors)
 {
     struct state *s = &e->s;
@@ -206,6 +232,11 @@ static void dma_routes(struct emulation *e)
             r->scaling = MXV_EMULATE_CORE;
             r->q = core_side(e, &e->s.q, &r->q_factor);
             r->k = core_side(e, &e->s.k, &r->k_factor);
+        } else if (route == MXV_ROUTE_LOW && a->rebase) {
+            r->model = block_model(e, route);
+            r->scaling = MXV_EMULATE_REBASED;
+            r->q = rebased_side(e, &e->s.q, &r->q_factor);
+            r->k = rebased_side(e, &e->s.k, &r->k_factor);
         } else {
             r->model = block_model(e, route);
             r->q = block_side(e, &e->s.q, route, &r->q_scale);

@@ -83,6 +83,8 @@ static void allocate_work(struct emulation *e, size_t slots)
     c->lse =
         a->lse == MXV_LSE_NONE ? NULL : cuda_allocate(run, a->heads_q * tokens * sizeof *c->lse);
     c->score = cuda_allocate(run, rows * a->tile_n * sizeof *c->score);
+    c->folded = a->fold ? cuda_allocate(run, rows * a->tile_n * sizeof *c->folded) : NULL;
+    c->factor = a->fold ? cuda_allocate(run, rows * a->tile_n * sizeof *c->factor) : NULL;
     c->weight = cuda_allocate(run, rows * a->tile_n * sizeof *c->weight);
     c->alpha = cuda_allocate(run, rows * sizeof *c->alpha);
     c->total = cuda_allocate(run, slots * a->tile_m * sizeof *c->total);
@@ -191,7 +193,7 @@ static void attend(struct emulation *e)
 {
     const struct mxv_attention *a = e->s.a;
     const size_t tiles = a->heads_q * e->query_tiles;
-    const size_t tile_bytes = e->key_tiles * a->tile_m * a->tile_n * 6 + 1;
+    const size_t tile_bytes = e->key_tiles * a->tile_m * a->tile_n * (a->fold ? 14 : 6) + 1;
     struct batch b = {.slots = work_bytes / tile_bytes};
     b.slots = b.slots == 0 ? 1 : b.slots;
     b.slots = b.slots > tiles || e->s.taps ? tiles : b.slots;

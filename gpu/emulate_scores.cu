@@ -52,17 +52,27 @@ store_score(const struct mxv_emulate_scores &p, const struct score_block &w, int
     const int key = w.key_tile * call.tile_n + w.column + n;
     if (r >= w.rows || w.column + n >= call.tile_n)
         return;
-    if (n < w.columns && p.scaling == MXV_EMULATE_FACTORS)
-        s = __fmul_rn(s, __fmul_rn(p.q_factor[w.q_first + r], p.k_factor[w.k_first + n]));
+    float x = s, factor = call.c; // of option fold
+    if (n < w.columns && p.scaling == MXV_EMULATE_FACTORS) {
+        const float scales = __fmul_rn(p.q_factor[w.q_first + r], p.k_factor[w.k_first + n]);
+        s = __fmul_rn(s, scales);
+        factor = __fmul_rn(scales, call.c);
+    }
+    if (n < w.columns && p.scaling == MXV_EMULATE_REBASED)
+        s = __fmul_rn(__fmul_rn(s, p.q_factor[w.q_first + r]), p.k_factor[w.k_first + n]);
     if (n < w.columns && p.q_sigma)
         s = __fmul_rn(__fmul_rn(s, p.q_sigma[w.q_first + r]), p.k_sigma[w.k_first + n]);
     uint32_t word = __float_as_uint(s);
-    if (key >= w.item.lk)
-        word = 0xff800000u;
-    else if (!visible(call, w.item, w.row + r, key))
-        word = call.finite ? 0xca989680u : 0xff800000u; // -5e6, -inf
+    const bool exists = key < w.item.lk, seen = exists && visible(call, w.item, w.row + r, key);
+    if (!seen)
+        word = exists && call.finite ? 0xca989680u : 0xff800000u; // -5e6, -inf
     const size_t tile = (size_t)w.item.slot * call.key_tiles + w.key_tile;
-    call.score[(tile * call.tile_m + w.row + r) * call.tile_n + w.column + n] = word;
+    const size_t at = (tile * call.tile_m + w.row + r) * call.tile_n + w.column + n;
+    call.score[at] = word;
+    if (call.folded) {
+        call.folded[at] = seen ? x : __uint_as_float(word);
+        call.factor[at] = seen ? factor : call.c;
+    }
 }
 
 // E8M0 scales of this thread's four rows for a chunk; bit i of the result: a NaN scale.

@@ -50,6 +50,17 @@ static __device__ __forceinline__ float shift_of(const struct mxv_emulate_call &
     return __fsub_rn(call.log2 ? m : __fmul_rn(m, call.c), call.offset);
 }
 
+// Exponent of P of column n in row `at` of the score tiles.
+static __device__ __forceinline__ float weight_exponent(const struct mxv_emulate_call &call,
+                                                        size_t at, int n, float shift)
+{
+    const size_t i = at * call.tile_n + n;
+    const float s = __uint_as_float(call.score[i]);
+    if (call.folded)
+        return __fmaf_rn(call.folded[i], call.factor[i], -shift);
+    return call.log2 ? __fsub_rn(s, shift) : __fmaf_rn(s, call.c, -shift);
+}
+
 static __device__ __forceinline__ uint32_t weight_code(enum mxv_element type, float p)
 {
     if (type == MXV_F16)
@@ -89,9 +100,11 @@ template <int LANES> struct lanes {
 // Steps 1 to 7 and 10 for one row of a key tile; returns alpha.
 template <int LANES>
 static __device__ __forceinline__ float row_tile(const struct mxv_emulate_call &call,
-                                                 const lanes<LANES> &own, const uint32_t *s,
-                                                 uint16_t *weights, float &m, float &l)
+                                                 const lanes<LANES> &own, size_t at, float &m,
+                                                 float &l)
 {
+    const uint32_t *s = call.score + at * call.tile_n;
+    uint16_t *weights = call.weight + at * call.tile_n;
     const int columns = call.tile_n / LANES;
     const float old = m;
     float candidate = old; // comparisons pass over NaN
@@ -107,9 +120,7 @@ static __device__ __forceinline__ float row_tile(const struct mxv_emulate_call &
                                          : exp2_by(call.exp, rescale_exponent(call, old, m));
     const float shift = shift_of(call, m);
     for (int i = 0; i < columns; i++) {
-        const float x = __uint_as_float(s[own.column(i)]);
-        const float p =
-            exp2_by(call.exp, call.log2 ? __fsub_rn(x, shift) : __fmaf_rn(x, call.c, -shift));
+        const float p = exp2_by(call.exp, weight_exponent(call, at, own.column(i), shift));
         l = i == 0 ? __fmaf_rn(l, alpha, p) : __fadd_rn(l, p);
         weights[own.column(i)] = (uint16_t)weight_code(call.v_type, p);
     }
@@ -140,8 +151,7 @@ static __global__ void softmax_rows(const __grid_constant__ struct mxv_emulate_c
     for (int n = 0; n < tiles; n++) {
         const int j = call.descending ? item.end - 1 - n : item.begin + n;
         const size_t at = ((size_t)item.slot * call.key_tiles + j) * call.tile_m + row;
-        const float alpha = row_tile<LANES>(call, own, call.score + at * call.tile_n,
-                                            call.weight + at * call.tile_n, m, l);
+        const float alpha = row_tile<LANES>(call, own, at, m, l);
         if (own.lane == 0)
             call.alpha[at] = alpha;
         if (call.max) {

@@ -7,6 +7,7 @@
 #ifndef MXV_GPU_FLASH_CUH
 #define MXV_GPU_FLASH_CUH
 
+#include "softmax.cuh"
 #include "tile.cuh"
 
 template <int PV_UNIT> struct flash {
@@ -18,7 +19,7 @@ template <int PV_UNIT> struct flash {
     struct tile {
     };
     enum { UNIT = PV_UNIT, ROUTES = 1 };
-    static constexpr bool LOG2 = false;
+    static constexpr bool LOG2 = false, FOLDS = false;
 
     static __host__ __device__ constexpr int unit(int)
     {
@@ -44,10 +45,36 @@ template <int PV_UNIT> struct flash {
     {
         return {};
     }
-    static __device__ __forceinline__ struct tile tile_of(const params &, const struct place &, int,
-                                                          int)
+    static __device__ __forceinline__ struct tile tile_of(const params &, const struct place &,
+                                                          const struct plan &, int)
     {
         return {};
+    }
+    static __device__ __forceinline__ int route_of(const params &, const struct plan &,
+                                                   const struct tile &, int)
+    {
+        return 0;
+    }
+    static __device__ __forceinline__ bool folds(const params &, int)
+    {
+        return false;
+    }
+    static bool needs_options(const params &)
+    {
+        return false;
+    }
+    static __device__ __forceinline__ bool raw_row(const struct row &)
+    {
+        return true;
+    }
+    static __device__ __forceinline__ bool raw(const params &, int, bool, const struct tile &)
+    {
+        return true;
+    }
+    static __device__ __forceinline__ struct word_use
+    use_of(const params &p, int, const struct row &, const struct tile &)
+    {
+        return {{1, 1}, {p.call.c, p.call.c}};
     }
     template <int TILES>
     static __device__ __forceinline__ void scale(const params &, const struct place &, int, int,

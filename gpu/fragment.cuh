@@ -42,6 +42,57 @@ static __device__ __forceinline__ void mask_scores(const struct mxv_gpu_call &ca
     }
 }
 
+template <int TILES>
+static __device__ __forceinline__ void copy_words(float (&to)[TILES][4],
+                                                  const float (&from)[TILES][4])
+{
+#pragma unroll
+    for (int t = 0; t < TILES; t++)
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            to[t][e] = from[t][e];
+}
+
+// Integers become the numbers they are.
+template <int TILES> static __device__ __forceinline__ void float_words(float (&s)[TILES][4])
+{
+#pragma unroll
+    for (int t = 0; t < TILES; t++)
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            s[t][e] = word_value<true>(s[t][e]);
+}
+
+// Contract 5.3 to 5.6 and 5.10 on the scores of a tile, which become weights, not rounded yet; m:
+// after step 2; words: what the scores were made of, where K folds.
+template <class K, bool OPTIONS, int TILES, int WORDS>
+static __device__ __forceinline__ void
+weigh_scores(const typename K::params &p, const struct place &w, int j, int route, int row,
+             const typename K::row &row_factors, const typename K::tile &tile, int columns,
+             const float (&m)[2], const float (&words)[WORDS][4], struct softmax_rows &rows,
+             float (&s)[TILES][4], float (&alpha)[2])
+{
+    const float c = K::LOG2 ? 1 : p.call.c;
+    struct word_use use = {{1, 1}, {c, c}};
+    float shift[2];
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        alpha[h] = rescale_factor<K::LOG2, OPTIONS>(p.call, rows.m[h], m[h]);
+        shift[h] = softmax_shift<K::LOG2>(p.call, m[h]);
+    }
+    if constexpr (K::FOLDS) {
+        if (K::folds(p, route)) {
+            K::fold_exponents(p, w, j, row, row_factors, tile, shift, words, s);
+            use.exponent[0] = use.exponent[1] = 1;
+            shift[0] = shift[1] = 0; // fma(x, 1, -0) = x
+        }
+    }
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+        softmax_weights<OPTIONS, NUMBERS>(p.call, columns, h, m[h], alpha[h], shift[h], use, rows,
+                                          s);
+}
+
 static __device__ __forceinline__ size_t trace_slot(const struct mxv_gpu_call &call,
                                                     const struct place &w, int j)
 {

@@ -29,7 +29,7 @@ template <class K> static int make_maps(const typename K::params &p, struct tens
     int error = mxv_gpu_map_tensor(&maps.v, call.v, false, call.d, call.tokens_k, call.heads_kv,
                                    call.tile_n);
     for (int r = 0; r < K::ROUTES && error == (int)cudaSuccess; r++) {
-        const bool bytes = K::unit(r) == MXV_UNIT_S8;
+        const bool bytes = unit_row_bytes(K::unit(r), p.call.d) == p.call.d;
         error = mxv_gpu_map_tensor(&maps.q[r], K::query(p, r), bytes, call.d, call.tokens_q,
                                    call.heads_q, MXV_GPU_ROWS);
         if (error == (int)cudaSuccess)
@@ -42,7 +42,7 @@ template <class K> static int make_maps(const typename K::params &p, struct tens
 template <class K, int D, int BN>
 static int launch_sm90_tile(const typename K::params &p, const struct tensor_maps &maps, bool trace)
 {
-    const bool options = trace || p.call.poly || p.call.tau > 0;
+    const bool options = trace || p.call.poly || K::needs_options(p);
     return options ? launch_sm90_as<K, D, BN, true>(p, maps)
                    : launch_sm90_as<K, D, BN, false>(p, maps);
 }

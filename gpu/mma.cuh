@@ -17,6 +17,7 @@ enum mxv_gpu_unit {
     MXV_UNIT_F16,
     MXV_UNIT_BF16,
     MXV_UNIT_S8,
+    MXV_UNIT_E5M2, // wgmma alone: mma.sync of FP8 is another unit
     MXV_UNIT_MXF8,
     MXV_UNIT_MXF4,
     MXV_UNIT_NVF4
@@ -24,10 +25,9 @@ enum mxv_gpu_unit {
 
 static __host__ __device__ constexpr int unit_row_bytes(int unit, int d)
 {
-    return unit == MXV_UNIT_S8     ? d
-           : unit < MXV_UNIT_MXF8  ? 2 * d
-           : unit == MXV_UNIT_MXF8 ? d
-                                   : d / 2;
+    return unit == MXV_UNIT_F16 || unit == MXV_UNIT_BF16    ? 2 * d
+           : unit == MXV_UNIT_MXF4 || unit == MXV_UNIT_NVF4 ? d / 2
+                                                            : d;
 }
 
 static __device__ __forceinline__ uint32_t shared_address(const void *p)

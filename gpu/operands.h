@@ -148,6 +148,25 @@ int mxv_gpu_tensor_amax(const void *data, enum mxv_gpu_type type, size_t n, floa
 int mxv_gpu_decode(enum mxv_gpu_block_format format, const uint8_t *codes, const uint8_t *scales,
                    size_t elements, uint16_t *out);
 
+// A side of dma with rebase=1 (docs/kernels/dma.md 1.4). Pieces: rows `row` .. `row` + 127 of a
+// sequence, as far as it has them; for K each is a key tile of `tile` rows, which share a power of
+// two; for Q `tile` is 0 and each row has its own.
+struct mxv_gpu_dma_side {
+    struct mxv_gpu_rows rows; // f16 or bf16 data of that type, d = 64 or 128, no step but `scaled`
+    const struct mxv_gpu_block *pieces; // device memory
+    int32_t piece_count, tile;          // tile: 0, or at most 128
+    uint16_t *high;                     // bf16 of the MXFP8 E4M3 copy, or NULL
+    uint8_t *low;                       // E5M2 codes of the MXFP4 copy
+    float *factor;                      // [heads][tokens]
+};
+// Both sides in one launch: reads each value once. cudaErrorInvalidValue for what is not offered.
+int mxv_gpu_prepare_dma(const struct mxv_gpu_dma_side *q, const struct mxv_gpu_dma_side *k,
+                        enum mxv_gpu_scale_rule rule);
+// The low copy from MXFP4 codes (packed) and scales (linear), however they were made. tile: as
+// above, any number of rows. work: heads * tokens words.
+int mxv_gpu_rebase(const struct mxv_gpu_rows *rows, int tile, const uint8_t *codes,
+                   const uint8_t *scales, uint32_t *work, uint8_t *low, float *factor);
+
 #ifdef __cplusplus
 }
 #endif

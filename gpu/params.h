@@ -62,11 +62,15 @@ struct mxv_gpu_flash {
     const void *q, *k;
 };
 
-// dma: dequantised bf16 copies of each route, second-level scales of rows, and the plan.
+// dma: copies of each route, second-level scales of rows, and the plan. The copies are dequantised
+// bf16; with factors of rows (rebase=1: docs/kernels/dma.md 1; d = 64 or 128, wgmma) the low ones
+// are E5M2 codes.
 struct mxv_gpu_dma {
     struct mxv_gpu_call call;
     const void *q_high, *k_high, *q_low, *k_low; // NULL: the route is not used
-    const float *q_sigma, *k_sigma;              // [heads][tokens]; NULL: none
+    const float *q_factor, *k_factor; // [heads][tokens], powers of two, one for the keys of a key
+                                      // tile; NULL: low copies are bf16
+    const float *q_sigma, *k_sigma;   // [heads][tokens]; NULL: none
     bool all_high, all_low;
     int32_t diag, sink;         // in key tiles
     const uint32_t *diag_tiles; // [heads_q][query tiles]; NULL: diag for all
@@ -93,6 +97,7 @@ struct mxv_gpu_tilemix {
     int32_t group; // key tiles of one bit
     bool msb_first, one_is_int8;
     bool k_scale_per_tile; // the keys of a key tile share their scale
+    bool fold;             // scales enter the exponent's multiplier (docs/kernels/tilemix.md 3)
 };
 
 #ifdef __cplusplus
@@ -106,6 +111,8 @@ int mxv_gpu_dma(const struct mxv_gpu_dma *p, bool trace);
 int mxv_gpu_tilemix(const struct mxv_gpu_tilemix *p, bool trace);
 // Compiled for sm_120a alone, and only where the build names that architecture; never run.
 int mxv_gpu_dma_sm120(const struct mxv_gpu_dma_blocks *p, bool trace);
+int mxv_gpu_dma_sm100(const struct mxv_gpu_dma_blocks *p,
+                      bool trace); // the same for sm_100a; tile_n 128
 
 #ifdef __cplusplus
 }

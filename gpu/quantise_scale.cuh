@@ -147,6 +147,8 @@ static __device__ __forceinline__ uint32_t scale_code(enum mxv_gpu_scale_rule ru
         return amax > 0x7f800000u || inf_is_nan ? 0xFF : 0xFE;
     if (amax == 0)
         return 0;
+    if (rule == MXV_GPU_RULE_FLOOR) // below the normal numbers it is 0 anyway
+        return (uint32_t)max((int)(amax >> 23) - e.emax, 0);
     return (uint32_t)min(max(scale_exponent(rule, e, amax) + 127, 0), 0xFE);
 }
 

@@ -91,67 +91,120 @@ static __device__ __forceinline__ float softmax_max(int columns, int h, float ol
     return fmaxf(m, __shfl_xor_sync(0xffffffffu, m, 2));
 }
 
-// Step 1 for both row halves of full tiles, three words an instruction: binary32 words order as
-// integers once the maximum so far is not negative, and a NaN shows as a word above infinity; in
-// the other cases the plain way.
+// How the words of a score tile are read, by row half: a score is the word times `score`, the
+// exponent of a weight fma(word, exponent, -shift).
+struct word_use {
+    float score[2], exponent[2];
+};
+
+// What words are: binary32 numbers; integers; integers whose exponent is fma(score, exponent,
+// -shift) with the score rounded first.
+enum { NUMBERS, INTEGERS, SCALED_INTEGERS };
+
+template <bool INTEGER> static __device__ __forceinline__ float word_value(float word)
+{
+    return INTEGER ? __int2float_rn(__float_as_int(word)) : word;
+}
+
+// Whether step 2 keeps the old maximum.
+template <bool LOG2>
+static __device__ __forceinline__ bool keeps(const struct mxv_gpu_call &call, float old, float m)
+{
+    return (old != -INFINITY) & (rescale_exponent<LOG2>(call, old, m) >= -call.tau);
+}
+
+// The largest word of a thread, as an integer, for both row halves: four chains.
 template <int TILES>
-static __device__ __forceinline__ void softmax_maxima(const float (&old)[2], float (&m)[2],
-                                                      const float (&s)[TILES][4])
+static __device__ __forceinline__ void largest_words(const float (&s)[TILES][4], int (&best)[2])
+{
+    int chain[2][2];
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            chain[h][i] = max(__float_as_int(s[i][2 * h]), __float_as_int(s[i][2 * h + 1]));
+#pragma unroll
+    for (int t = 2; t < TILES; t++)
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            chain[h][t & 1] = __vimax3_s32(chain[h][t & 1], __float_as_int(s[t][2 * h]),
+                                           __float_as_int(s[t][2 * h + 1]));
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+        best[h] = max(chain[h][0], chain[h][1]);
+}
+
+// Steps 1 and 2 for both row halves of full tiles, three words an instruction. Integers order as
+// they are; binary32 words order as integers once the maximum so far is not negative, and a NaN
+// shows as a word above infinity; in the other cases the plain way. Returns true where tau lets
+// every row of the warp keep its maximum: then no thread asks the others of its rows.
+template <bool LOG2, bool INTEGER, int TILES>
+static __device__ __forceinline__ bool
+softmax_maxima(const struct mxv_gpu_call &call, const struct word_use &use, const float (&old)[2],
+               float (&m)[2], const float (&s)[TILES][4])
 {
     int best[2];
-    bool plain = false;
+    bool plain = false, kept = call.tau > 0;
+    largest_words(s, best);
 #pragma unroll
     for (int h = 0; h < 2; h++) {
-        int even = __float_as_int(old[h]), odd = even;
-#pragma unroll
-        for (int t = 0; t < TILES; t += 2) {
-            even = __vimax3_s32(even, __float_as_int(s[t][2 * h]), __float_as_int(s[t][2 * h + 1]));
-            odd = __vimax3_s32(odd, __float_as_int(s[t + 1][2 * h]),
-                               __float_as_int(s[t + 1][2 * h + 1]));
-        }
-        best[h] = max(even, odd);
+        const float top = __fmul_rn(word_value<INTEGER>(__int_as_float(best[h])), use.score[h]);
+        const bool ordered = INTEGER || ((__float_as_int(old[h]) >= 0) & (best[h] <= 0x7f800000));
+        kept = kept & ordered & keeps<LOG2>(call, old[h], top);
+        m[h] = old[h];
     }
+    if (__all_sync(0xffffffffu, kept))
+        return true;
 #pragma unroll
     for (int h = 0; h < 2; h++) {
         best[h] = max(best[h], __shfl_xor_sync(0xffffffffu, best[h], 1));
         best[h] = max(best[h], __shfl_xor_sync(0xffffffffu, best[h], 2));
-        plain = plain || __float_as_int(old[h]) < 0 || best[h] > 0x7f800000;
-        m[h] = __int_as_float(best[h]);
+        plain = plain || (!INTEGER && (__float_as_int(old[h]) < 0 || best[h] > 0x7f800000));
+        m[h] = fmaxf(old[h], __fmul_rn(word_value<INTEGER>(__int_as_float(best[h])), use.score[h]));
     }
     if (__any_sync(0xffffffffu, plain)) {
-        m[0] = softmax_max(TILES * 8, 0, old[0], s);
-        m[1] = softmax_max(TILES * 8, 1, old[1], s);
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            m[h] = fmaxf(old[h], __fmul_rn(softmax_max(TILES * 8, h, -INFINITY, s), use.score[h]));
     }
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+        if (call.tau > 0 && keeps<LOG2>(call, old[h], m[h]))
+            m[h] = old[h];
+    return false;
 }
 
-// Steps 1 to 6 and 10 for row half h and the first `columns` columns, a multiple of 32; scores
-// become unrounded weights. Returns alpha. Without OPTIONS the call has no tau and exp=hw.
-template <bool LOG2, bool OPTIONS, int TILES>
-static __device__ __forceinline__ float softmax_row(const struct mxv_gpu_call &call, int columns,
-                                                    int h, float m, struct softmax_rows &rows,
-                                                    float (&s)[TILES][4])
+// Step 2 alone.
+template <bool LOG2>
+static __device__ __forceinline__ float softmax_keep(const struct mxv_gpu_call &call, float old,
+                                                     float m)
 {
-    const float old = rows.m[h];
-    if (OPTIONS && call.tau > 0 && old != -INFINITY && m > old &&
-        rescale_exponent<LOG2>(call, old, m) >= -call.tau)
-        m = old;
-    const float alpha = rescale_factor<LOG2, OPTIONS>(call, old, m);
-    const float shift = softmax_shift<LOG2>(call, m);
+    return call.tau > 0 && keeps<LOG2>(call, old, m) ? old : m;
+}
+
+// Steps 5, 6 and 10 for row half h and the first `columns` columns, a multiple of 32: words become
+// unrounded weights. m: after step 2; alpha: step 3; shift: M of step 4.
+template <bool OPTIONS, int WORDS, int TILES>
+static __device__ __forceinline__ void
+softmax_weights(const struct mxv_gpu_call &call, int columns, int h, float m, float alpha,
+                float shift, const struct word_use &use, struct softmax_rows &rows,
+                float (&s)[TILES][4])
+{
     float l = rows.l[h];
 #pragma unroll
     for (int t = 0; t < TILES; t++)
         if (t / 4 * 32 < columns)
 #pragma unroll
             for (int e = 0; e < 2; e++) {
-                const float x = s[t][2 * h + e];
-                const float p = exp2_by<OPTIONS>(call, LOG2 ? __fsub_rn(x, shift)
-                                                            : __fmaf_rn(x, call.c, -shift));
+                float x = word_value<WORDS != NUMBERS>(s[t][2 * h + e]);
+                if (WORDS == SCALED_INTEGERS)
+                    x = __fmul_rn(x, use.score[h]);
+                const float p = exp2_by<OPTIONS>(call, __fmaf_rn(x, use.exponent[h], -shift));
                 l = t == 0 && e == 0 ? __fmaf_rn(l, alpha, p) : __fadd_rn(l, p);
                 s[t][2 * h + e] = p;
             }
     rows.l[h] = l;
     rows.m[h] = m;
-    return alpha;
 }
 
 // Contract 6.1: (l0 + l2) + (l1 + l3), on all four threads.

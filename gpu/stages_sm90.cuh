@@ -26,12 +26,12 @@ enum {
 
 static __host__ __device__ constexpr int panel_row(int unit, int d)
 {
-    return unit == MXV_UNIT_S8 ? d : 128;
+    return unit_row_bytes(unit, d) == d ? d : 128;
 }
 
 static __host__ __device__ constexpr int panels(int unit, int d)
 {
-    return unit == MXV_UNIT_S8 ? 1 : d / 64;
+    return unit_row_bytes(unit, d) == d ? 1 : d / 64;
 }
 
 template <class K, int D> static __host__ __device__ constexpr int q_offset(int route)
@@ -51,20 +51,20 @@ template <class K, int D, int BN> struct memory {
                          BYTES = SPARE_AT + 8 + 1024;
     uint32_t base;
 
-    __device__ __forceinline__ uint32_t key_stage(int count) const
+    __device__ __forceinline__ uint32_t key_stage(uint32_t count) const
     {
         return base + K_AT + count % STAGES * STAGE;
     }
-    __device__ __forceinline__ uint32_t value_stage(int count) const
+    __device__ __forceinline__ uint32_t value_stage(uint32_t count) const
     {
         return base + V_AT + count % STAGES * STAGE;
     }
-    __device__ __forceinline__ uint32_t barrier(int first, int count) const
+    __device__ __forceinline__ uint32_t barrier(int first, uint32_t count) const
     {
         return base + BARRIERS_AT + 8 * (first + count % STAGES);
     }
     // Parity of the phase in which use number `count` of a stage becomes full.
-    static __device__ __forceinline__ uint32_t parity(int count)
+    static __device__ __forceinline__ uint32_t parity(uint32_t count)
     {
         return count / STAGES & 1;
     }
@@ -84,24 +84,33 @@ static __device__ __forceinline__ int tile_at(const struct mxv_gpu_call &call,
     return call.descending ? tiles.end - 1 - n : tiles.begin + n;
 }
 
-// The copying thread's part of a piece of work; count: tiles before it.
+// Says which piece of work comes and copies its Q, if it has tiles.
 template <class K, int D, int BN>
 static __device__ __forceinline__ void
-copy_piece(const typename K::params &p, const struct tensor_maps &maps, const struct place &w,
-           struct key_range tiles, const struct memory<K, D, BN> &mem, int count)
+start_piece(const typename K::params &p, const struct tensor_maps &maps, const struct place &w,
+            bool has_tiles, const struct memory<K, D, BN> &mem, int item)
 {
-    const struct mxv_gpu_call &call = p.call;
-    const typename K::plan plan = K::plan_of(p, w);
     const uint32_t q_full = mem.barrier(Q_FULL, 0);
-    int q_bytes = 0;
-    for (int r = 0; r < K::ROUTES; r++)
+    int bytes = 0;
+    for (int r = 0; has_tiles && r < K::ROUTES; r++)
         if (K::query(p, r))
-            q_bytes += MXV_GPU_ROWS * panel_row(K::unit(r), D) * panels(K::unit(r), D);
-    barrier_expect(q_full, q_bytes);
-    for (int r = 0; r < K::ROUTES; r++)
+            bytes += MXV_GPU_ROWS * panel_row(K::unit(r), D) * panels(K::unit(r), D);
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(mem.base + mem.ITEM_AT), "r"(item) : "memory");
+    barrier_expect(q_full, bytes);
+    for (int r = 0; has_tiles && r < K::ROUTES; r++)
         if (K::query(p, r))
             copy_panels<D, MXV_GPU_ROWS>(mem.base + q_offset<K, D>(r), maps.q[r], K::unit(r),
                                          w.q_first + w.first, w.head, q_full);
+}
+
+// Copies K and V of the tiles of a piece of work; count: tiles before it.
+template <class K, int D, int BN>
+static __device__ __forceinline__ void
+copy_tiles(const typename K::params &p, const struct tensor_maps &maps, const struct place &w,
+           struct key_range tiles, const struct memory<K, D, BN> &mem, uint32_t count)
+{
+    const struct mxv_gpu_call &call = p.call;
+    const typename K::plan plan = K::plan_of(p, w);
     for (int n = 0; n <= tiles.end - tiles.begin; n++, count++) {
         if (n < tiles.end - tiles.begin) {
             const int j = tile_at(call, tiles, n), route = K::route(p, plan, j);
@@ -142,22 +151,19 @@ static __device__ __forceinline__ void produce(const typename K::params &p,
 {
     const struct mxv_gpu_call &call = p.call;
     const int items = call.block_count * call.heads_q;
-    int count = 0;
-    for (int item = blockIdx.x, round = 0;; round++) {
-        barrier_wait(mem.barrier(Q_EMPTY, 0), (round & 1) ^ 1);
-        asm volatile("st.shared.b32 [%0], %1;" ::"r"(mem.base + mem.ITEM_AT), "r"(item) : "memory");
-        if (item >= items)
-            break;
+    uint32_t count = 0;
+    int item = blockIdx.x, round = 0;
+    for (; item < items; round++) {
         const struct place w = place_of(call, item % call.block_count, item / call.block_count);
         const struct key_range tiles = processed_tiles(call, w);
-        if (tiles.begin < tiles.end)
-            copy_piece<K, D, BN>(p, maps, w, tiles, mem, count);
-        else
-            barrier_arrive(mem.barrier(Q_FULL, 0));
+        barrier_wait(mem.barrier(Q_EMPTY, 0), (round & 1) ^ 1);
+        start_piece<K, D, BN>(p, maps, w, tiles.begin < tiles.end, mem, item);
+        copy_tiles<K, D, BN>(p, maps, w, tiles, mem, count);
         count += tiles.end - tiles.begin;
         item = next_item(items);
     }
-    barrier_arrive(mem.barrier(Q_FULL, 0));
+    barrier_wait(mem.barrier(Q_EMPTY, 0), (round & 1) ^ 1);
+    start_piece<K, D, BN>(p, maps, {}, false, mem, item);
 }
 
 #endif

@@ -120,7 +120,7 @@ static __device__ __forceinline__ void score_chunk(float (*s)[4], uint32_t q, ui
     }
 }
 
-// The same on INT8 codes: exact sums, converted exactly (at most 256 * 127^2 < 2^24).
+// The same on INT8 codes: exact sums, as words.
 template <int STEPS>
 static __device__ __forceinline__ void score_chunk_s8(float (*s)[4], uint32_t q, uint32_t k,
                                                       int stride)
@@ -141,7 +141,7 @@ static __device__ __forceinline__ void score_chunk_s8(float (*s)[4], uint32_t q,
     for (int t = 0; t < MXV_GPU_CHUNK / 8; t++)
 #pragma unroll
         for (int e = 0; e < 4; e++)
-            s[t][e] = __int2float_rn(sums[t][e]);
+            s[t][e] = __int_as_float(sums[t][e]);
 }
 
 // O += P V over `keys` keys (32 or more): chains in ascending keys. p: packed weights of the chunk,

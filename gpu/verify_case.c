@@ -206,6 +206,36 @@ static int run_device(const struct mxv_attention *a, bool taps, struct mxv_cuda_
     return status;
 }
 
+// Words of the device for the record, as options->whole asks. The tracing kernel's where it ran:
+// its outputs are the other's, or the case has failed.
+static bool record_words(const struct mxv_attention *a, const struct verify_options *options,
+                         const struct mxv_cuda_result *device, struct mxv_recorded *record)
+{
+    const size_t rows = a->heads_q * a->cu_q[a->sequences];
+    struct mxv_recorded_taker taker = {.to = record, .limit = options->whole};
+    const struct mxv_tap_sink sink = mxv_recorded_take(&taker);
+    bool good = true;
+    if (rows * (a->d + (device->lse != NULL)) > options->whole)
+        return true;
+    for (size_t head = 0; head < a->heads_q; head++)
+        for (size_t s = 0; s < a->sequences; s++)
+            good = good && mxv_cuda_send_taps(device, a, s, head, &sink) == 0;
+    return good && !taker.out_of_memory;
+}
+
+static bool record(const struct mxv_attention *a, const struct verify_options *options,
+                   const char *line, struct mxv_cuda_result *plain,
+                   const struct mxv_cuda_result *traced, struct verify_outcome *out)
+{
+    if (mxv_recorded_make(a, line, plain->out, plain->lse, &out->record) == MXV_OK &&
+        record_words(a, options, options->taps ? traced : plain, &out->record) &&
+        mxv_recorded_check(&out->record, out->message, sizeof out->message) == MXV_OK)
+        return true;
+    if (!out->message[0])
+        snprintf(out->message, sizeof out->message, "out of memory for the record");
+    return false;
+}
+
 void verify_case(const struct mxv_case *c, const struct verify_options *options,
                  struct verify_outcome *out)
 {
@@ -225,8 +255,8 @@ void verify_case(const struct mxv_case *c, const struct verify_options *options,
             out->trace_differing = count_different(plain.out, traced.out, rows * a->d) +
                                    count_different(plain.lse, traced.lse, rows);
         out->wgmma = plain.wgmma;
-        out->ran = emulate(&whole, options, out) == 0 &&
-                   mxv_recorded_make(a, line, plain.out, plain.lse, &out->record) == MXV_OK;
+        out->ran =
+            emulate(&whole, options, out) == 0 && record(a, options, line, &plain, &traced, out);
         out->emulation_seconds = seconds() - start;
     }
     mxv_cuda_result_free(&plain);

@@ -13,6 +13,8 @@
 struct verify_options {
     bool taps;       // compare every tap as well, and the tracing kernel's outputs with the other's
     size_t tiles;    // 0: all query tiles; else so many of each head, spread over it
+    size_t whole;    // record all words of a case with no more than so many output and LSE words;
+                     // with `taps` those of every tap as well, if they are no more either
     uint64_t faults; // switched on in the emulation
 };
 

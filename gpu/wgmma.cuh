@@ -4,10 +4,10 @@
 // Hopper's instructions by name (PTX ISA: wgmma, mbarrier, cp.async.bulk.tensor, setmaxnreg), one
 // function each, no arithmetic of its own. Compiled for sm_90a alone.
 //
-// Operands lie in shared memory as panels: rows of 128 bytes (64 for INT8 with d = 64), the 16-byte
-// pieces of a row exchanged by the copy engine's swizzle of that width, panels 1024-byte aligned.
-// An accumulator is acc[i][0..3]: columns 8 i + 2 (t mod 4) and the next, of rows t / 4 and t / 4 +
-// 8 of the warp's 16 rows, as 32-bit words.
+// Operands lie in shared memory as panels: rows of 128 bytes (64 for bytes with d = 64), the
+// 16-byte pieces of a row exchanged by the copy engine's swizzle of that width, panels 1024-byte
+// aligned. An accumulator is acc[i][0..3]: columns 8 i + 2 (t mod 4) and the next, of rows t / 4
+// and t / 4 + 8 of the warp's 16 rows, as 32-bit words.
 #ifndef MXV_GPU_WGMMA_CUH
 #define MXV_GPU_WGMMA_CUH
 
@@ -32,7 +32,25 @@ static __device__ __forceinline__ void barrier_expect(uint32_t barrier, uint32_t
                  : "memory");
 }
 
-// Waits for the end of the phase of this parity.
+// Waits for the end of the phase of this parity, unless `ended` says that it has (barrier_test).
+// The branch is hidden from the compiler, which would take what follows for divergent and compute
+// operand descriptors thread by thread.
+static __device__ __forceinline__ void barrier_wait_unless(uint32_t ended, uint32_t barrier,
+                                                           uint32_t parity)
+{
+    asm volatile("{\n"
+                 ".reg .pred done;\n"
+                 "setp.ne.u32 done, %0, 0;\n"
+                 "@done bra over;\n"
+                 "again:\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\n"
+                 "@!done bra again;\n"
+                 "over:\n"
+                 "}" ::"r"(ended),
+                 "r"(barrier), "r"(parity)
+                 : "memory");
+}
+
 static __device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t parity)
 {
     asm volatile("{\n"
@@ -43,6 +61,21 @@ static __device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t p
                  "}" ::"r"(barrier),
                  "r"(parity)
                  : "memory");
+}
+
+// Whether the phase of this parity has ended; does not wait.
+static __device__ __forceinline__ uint32_t barrier_test(uint32_t barrier, uint32_t parity)
+{
+    uint32_t done;
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.b32 %0, 1, 0, p;\n"
+                 "}"
+                 : "=r"(done)
+                 : "r"(barrier), "r"(parity)
+                 : "memory");
+    return done;
 }
 
 // A box of the tensor from element (channel, token, head) on.
@@ -161,6 +194,8 @@ static __device__ __forceinline__ void wgmma_rows(uint32_t (&c)[N / 8][4], uint6
         MXV_WGMMA_ROWS("k16", "f32.f16.f16", ",1,1,0,0");
     } else if constexpr (UNIT == MXV_UNIT_BF16) {
         MXV_WGMMA_ROWS("k16", "f32.bf16.bf16", ",1,1,0,0");
+    } else if constexpr (UNIT == MXV_UNIT_E5M2) {
+        MXV_WGMMA_ROWS("k32", "f32.e5m2.e5m2", ",1,1");
     } else {
         MXV_WGMMA_ROWS("k32", "s32.s8.s8", "");
     }

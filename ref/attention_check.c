@@ -65,6 +65,21 @@ static int check_common(const struct mxv_attention *a, char *msg, size_t size)
     return 0;
 }
 
+static int check_rebase(const struct mxv_attention *a, char *msg, size_t size)
+{
+    if (!a->rebase)
+        return 0;
+    if (a->kernel != MXV_KERNEL_DMA)
+        return refuse(msg, size, "rebase=1: only kernel dma offers it");
+    if (a->arch != MXV_ARCH_SM_90)
+        return refuse(msg, size, "rebase=1: needs arch=sm_90, got %s", NAME(ARCH, a->arch));
+    if (a->mode == MXV_MODE_HIGH)
+        return refuse(msg, size, "rebase=1: mode=high has no low route; needs mixed or low");
+    if (a->low != MXV_LOW_MXFP4)
+        return refuse(msg, size, "rebase=1: needs low=mxfp4, got %s", NAME(LOW, a->low));
+    return 0;
+}
+
 static int check_dma(const struct mxv_attention *a, char *msg, size_t size)
 {
     if (a->plan == MXV_PLAN_WORDS)
@@ -134,8 +149,11 @@ static int check_tilemix(const struct mxv_attention *a, char *msg, size_t size)
 
 int mxv_attention_check(const struct mxv_attention *a, char *message, size_t size)
 {
-    if (check_shape(a, message, size) || check_common(a, message, size))
+    if (check_shape(a, message, size) || check_common(a, message, size) ||
+        check_rebase(a, message, size))
         return -1;
+    if (a->fold && a->kernel != MXV_KERNEL_TILEMIX)
+        return refuse(message, size, "fold=1: only kernel tilemix offers it");
     switch (a->kernel) {
     case MXV_KERNEL_DMA:
         return check_dma(a, message, size);

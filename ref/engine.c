@@ -25,6 +25,8 @@ struct tile {
     float *alpha;                // [rows]
     uint32_t *o;                 // [rows][d] accumulator words
     uint32_t *product;           // [rows][d], PV_F16_TILE
+    bool fold;                   // weights of this key tile by option fold
+    struct folded folded;        // NULL without option fold
 };
 
 int head_fail(struct head *h, const char *text)
@@ -66,7 +68,7 @@ int head_open(struct head *h, const struct mxv_attention *a, size_t sequence, si
     if (operands_prepare(h) || values_prepare(h))
         return -1;
     fault_copies(h);
-    return 0;
+    return operands_rebase(h);
 }
 
 static void side_free(struct operand_side *side)
@@ -77,6 +79,7 @@ static void side_free(struct operand_side *side)
         free(side->copy[r].codes);
         free(side->copy[r].scale_bytes);
         free(side->copy[r].scales);
+        free(side->copy[r].factor);
         free(side->copy[r].operand);
     }
 }
@@ -103,6 +106,10 @@ static int tile_allocate(struct tile *t, const struct mxv_attention *a)
     t->alpha = calloc(m, sizeof *t->alpha);
     t->o = calloc(m * a->d, sizeof *t->o);
     t->product = calloc(m * a->d, sizeof *t->product);
+    t->folded.x = a->fold ? calloc(m * n, sizeof *t->folded.x) : NULL;
+    t->folded.factor = a->fold ? calloc(m * n, sizeof *t->folded.factor) : NULL;
+    if (a->fold && (!t->folded.x || !t->folded.factor))
+        return -1;
     return t->row && t->s && t->p && t->p_codes && t->p_op && t->alpha && t->o && t->product ? 0
                                                                                              : -1;
 }
@@ -117,6 +124,8 @@ static void tile_release(struct tile *t)
     free(t->alpha);
     free(t->o);
     free(t->product);
+    free(t->folded.x);
+    free(t->folded.factor);
 }
 
 static void tap(const struct head *h, enum mxv_stage stage, enum mxv_route route, size_t i,
@@ -168,7 +177,11 @@ static void row_weights(const struct head *h, struct tile *t, size_t r, float sh
 {
     size_t bn = h->a->tile_n;
     uint32_t *codes = t->p_codes + r * bn;
-    h->rows->weights(&h->recipe.softmax, t->s + r * bn, shift, bn, t->p);
+    if (t->fold)
+        h->rows->folded(&h->recipe.softmax, t->folded.x + r * bn, t->folded.factor + r * bn, shift,
+                        bn, t->p);
+    else
+        h->rows->weights(&h->recipe.softmax, t->s + r * bn, shift, bn, t->p);
     h->rows->codes(h->recipe.p_type, t->p, bn, codes);
     for (size_t n = 0; !h->healthy && n < bn; n++)
         codes[n] = fault_weight_code(h, t->p[n], codes[n]);
@@ -248,9 +261,12 @@ static void key_tile(const struct head *h, struct tile *t, size_t j)
         return;
     size_t key = j * a->tile_n, cols = h->lk - key < a->tile_n ? h->lk - key : a->tile_n;
     fault_keep_fragment(h, t->done++, t->s, t->rows, cols, &stale);
-    scores_compute(h, route, t->i, j, t->rows, cols, t->s);
+    t->fold = a->fold && route == MXV_ROUTE_INT8;
+    scores_compute(h, route, t->i, j, t->rows, cols, t->s, t->fold ? &t->folded : NULL);
     fault_scores(h, route, t->rows, cols, &stale, t->s);
     mask_tile(h, t, j);
+    if (t->fold)
+        fold_finish(h, t->i, j, t->rows, t->s, &t->folded);
     tap(h, MXV_STAGE_SCORE, route, t->i, j, t->rows, a->tile_n, t->s);
     for (size_t r = 0; r < t->rows; r++)
         softmax_row(h, t, r);

@@ -34,6 +34,7 @@ struct operand_copy {
     uint32_t *codes;             // [rows][d]
     uint8_t *scale_bytes;        // [rows][blocks], block formats
     float *scales;               // [rows][blocks], core and int8
+    float *factor;               // [rows], option rebase; NULL otherwise
     struct mxv_operand *operand; // [rows][d]
 };
 
@@ -60,6 +61,12 @@ struct recipe {
     enum mxv_element p_type; // MXV_F32 stands for binary32 words (PV_TF32)
     bool additive_mask;      // dma-released: -1e6 is added to masked scores
     bool divide;             // finish by div.full instead of a reciprocal
+};
+
+// A score tile of option fold, [rows][tile_n]: the exponent of P is fma(x, factor, -M).
+struct folded {
+    uint32_t *x;   // binary32 words
+    float *factor; // until fold_finish the product of the scales
 };
 
 struct row_forms;
@@ -119,10 +126,22 @@ void copy_decode_row(const struct head *h, enum mxv_route route, struct operand_
 void copy_values(const struct head *h, const struct operand_side *side, enum mxv_route route,
                  double *out);
 
+// Option rebase: the low copies become E5M2 codes with a factor for each row.
+int operands_rebase(struct head *h);
+void scores_rebased(const struct head *h, size_t first, size_t rows, size_t key, size_t cols,
+                    uint32_t *s);
+
+// Option fold: integer sums s and scale products of an INT8 tile; then, with the final scores s,
+// what the weights are computed from.
+void fold_take(const struct head *h, size_t first, size_t rows, size_t key, size_t cols,
+               const uint32_t *s, struct folded *f);
+void fold_finish(const struct head *h, size_t i, size_t j, size_t rows, const uint32_t *s,
+                 struct folded *f);
+
 // Raw scores of a tile with second-level scales: s [rows][tile_n] words; columns from the end of
-// the sequence on are left alone.
+// the sequence on are left alone. folded: NULL without option fold.
 void scores_compute(const struct head *h, enum mxv_route route, size_t i, size_t j, size_t rows,
-                    size_t cols, uint32_t *s);
+                    size_t cols, uint32_t *s, struct folded *folded);
 
 uint32_t to_f16(float x);
 uint32_t to_bf16(float x);

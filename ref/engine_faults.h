@@ -39,6 +39,9 @@ int fault_int8_code(const struct mxv_attention *a, float y, int code);
 // Finished copies of both sides: bytes read in another order, scales of other blocks.
 void fault_copies(struct head *h);
 
+// How many of the blocks of `rows` rows enter the base of option rebase.
+size_t fault_base_blocks(const struct head *h, size_t blocks, size_t rows);
+
 // One score tile: whether and by which route it is computed, which key tile is multiplied, which
 // key tile's scales are taken, what a masked or padded score is, the last visible key.
 bool fault_skips_tile(const struct head *h, size_t j);

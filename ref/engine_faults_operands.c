@@ -146,6 +146,11 @@ int fault_int8_code(const struct mxv_attention *a, float y, int code)
     return (int8_t)(uint8_t)(int)nearbyintf(y);
 }
 
+size_t fault_base_blocks(const struct head *h, size_t blocks, size_t rows)
+{
+    return mxv_fault_on(h->a, MXV_FAULT_REBASE_FIRST_BLOCK) ? 1 : blocks * rows;
+}
+
 static void swap_nibbles(uint32_t *codes, size_t n)
 {
     for (size_t i = 0; i + 1 < n; i += 2) {

@@ -220,6 +220,8 @@ void copy_decode_row(const struct head *h, enum mxv_route route, struct operand_
     size_t d = h->a->d;
     uint32_t words[256];
     const uint32_t *codes = copy->codes + row * d;
+    if (route == MXV_ROUTE_LOW && h->a->rebase && !copy->factor)
+        return; // decoded once rebased
     if (side_b && route == MXV_ROUTE_HIGH && h->a->mask == MXV_MASK_FULL &&
         mxv_fault_on(h->a, MXV_FAULT_K_AS_E2M1)) {
         for (size_t c = 0; c < d; c++)

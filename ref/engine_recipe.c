@@ -63,7 +63,7 @@ static int choose_scores(struct head *h)
         return score[MXV_ROUTE_F16] && score[MXV_ROUTE_INT8] ? 0 : -1;
     }
     score[MXV_ROUTE_HIGH] = block_product(h, MXV_ROUTE_HIGH);
-    score[MXV_ROUTE_LOW] = block_product(h, MXV_ROUTE_LOW);
+    score[MXV_ROUTE_LOW] = a->rebase ? plain_product(h, "e5m2") : block_product(h, MXV_ROUTE_LOW);
     if (a->plan == MXV_PLAN_ZONES)
         score[MXV_ROUTE_CORE] = plain_product(h, "e4m3");
     return score[MXV_ROUTE_HIGH] && score[MXV_ROUTE_LOW] &&

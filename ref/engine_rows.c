@@ -34,6 +34,13 @@ static void weights(const struct mxv_softmax *softmax, const uint32_t *s, float 
         p[i] = mxv_softmax_weight(softmax, value_of(s[i]), shift);
 }
 
+static void folded(const struct mxv_softmax *softmax, const uint32_t *x, const float *factor,
+                   float shift, size_t n, float *p)
+{
+    for (size_t i = 0; i < n; i++)
+        p[i] = mxv_softmax_weight_by(softmax, value_of(x[i]), factor[i], shift);
+}
+
 static void scale(uint32_t *o, float alpha, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -48,8 +55,8 @@ static bool any_nan(const float *x, size_t n)
     return false;
 }
 
-const struct row_forms row_forms_portable = {codes,           round_row, max,    weights,
-                                             mxv_softmax_add, scale,     any_nan};
+const struct row_forms row_forms_portable = {codes,  round_row,       max,   weights,
+                                             folded, mxv_softmax_add, scale, any_nan};
 
 const struct row_forms *row_forms_in_use(void)
 {

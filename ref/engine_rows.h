@@ -20,6 +20,9 @@ struct row_forms {
     // p[i] = mxv_softmax_weight(softmax, s[i], shift).
     void (*weights)(const struct mxv_softmax *softmax, const uint32_t *s, float shift, size_t n,
                     float *p);
+    // p[i] = mxv_softmax_weight_by(softmax, x[i], factor[i], shift).
+    void (*folded)(const struct mxv_softmax *softmax, const uint32_t *x, const float *factor,
+                   float shift, size_t n, float *p);
     // mxv_softmax_add.
     void (*add)(const struct mxv_softmax *softmax, struct mxv_softmax_row *row, float alpha,
                 const float *weights, size_t n);

@@ -147,6 +147,24 @@ static void weights(const struct mxv_softmax *p, const uint32_t *s, float shift,
     row_forms_portable.weights(p, s + i, shift, n - i, out + i);
 }
 
+static void folded(const struct mxv_softmax *p, const uint32_t *x, const float *factor, float shift,
+                   size_t n, float *out)
+{
+    const __m256 by = _mm256_set1_ps(shift), log2_e = _mm256_set1_ps(0x1.715476p+0f);
+    size_t i = 0;
+    for (; p->exp == MXV_EXP_HW && i + 8 <= n; i += 8) {
+        uint32_t exponent[8];
+        const __m256 v = _mm256_loadu_ps((const float *)(x + i));
+        __m256 r = _mm256_fmsub_ps(v, _mm256_loadu_ps(factor + i), by);
+        if (p->natural)
+            r = _mm256_mul_ps(r, log2_e);
+        _mm256_storeu_ps((float *)exponent, r);
+        mxv_ex2_array(exponent, 8, true, exponent);
+        memcpy(out + i, exponent, sizeof exponent);
+    }
+    row_forms_portable.folded(p, x + i, factor + i, shift, n - i, out + i);
+}
+
 // Even and odd members of eight weights, one lane a pair.
 static inline void split_pairs(const float *w, __m128 *even, __m128 *odd)
 {
@@ -215,4 +233,5 @@ static bool any_nan(const float *x, size_t n)
     return !_mm256_testz_si256(found, found) || row_forms_portable.any_nan(x + i, n - i);
 }
 
-const struct row_forms row_forms_avx2 = {codes, round_row, max, weights, add, scale, any_nan};
+const struct row_forms row_forms_avx2 = {codes,  round_row, max,   weights,
+                                         folded, add,       scale, any_nan};

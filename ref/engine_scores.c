@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One score tile of a route: matrix-unit product and scales (docs/kernels/dma.md 3, tilemix.md 3,
-// dma-released.md 5). Faults D4, D7 and D8 act here. Compared tap by tap with ref/plain/.
+// dma-released.md 5). Options rebase and fold: engine_rebase.c, engine_fold.c. Faults D4, D7 and D8
+// act here. Compared tap by tap with ref/plain/.
 #include "engine_faults.h"
 #include <math.h>
 
@@ -124,7 +125,7 @@ static bool second_level_applies(const struct mxv_attention *a)
 }
 
 void scores_compute(const struct head *h, enum mxv_route route, size_t i, size_t j, size_t rows,
-                    size_t cols, uint32_t *s)
+                    size_t cols, uint32_t *s, struct folded *folded)
 {
     size_t first = i * h->a->tile_m, key = fault_key_tile(h, j) * h->a->tile_n;
     size_t scale_key = fault_scale_tile(h, j) * h->a->tile_n;
@@ -132,6 +133,10 @@ void scores_compute(const struct head *h, enum mxv_route route, size_t i, size_t
         core_product(h, first, rows, key, cols, s);
     else
         product(h, route, first, rows, key, cols, s);
+    if (folded)
+        fold_take(h, first, rows, scale_key, cols, s, folded);
+    if (route == MXV_ROUTE_LOW && h->a->rebase)
+        scores_rebased(h, first, rows, scale_key, cols, s);
     if (route == MXV_ROUTE_INT8)
         int8_scale(h, first, rows, scale_key, cols, s);
     if (second_level_applies(h->a))

@@ -199,6 +199,8 @@ void operands_tap(const struct head *h)
 static double copy_scale(const struct head *h, const struct operand_copy *copy,
                          enum mxv_route route, size_t row, size_t block)
 {
+    if (copy->factor)
+        return copy->factor[row];
     if (copy->scale_bytes)
         return copy_byte_scale(h->a, route, copy->scale_bytes[row * copy->blocks + block]);
     return copy->scales ? copy->scales[row * copy->blocks + block] : 1;
@@ -208,7 +210,7 @@ void copy_values(const struct head *h, const struct operand_side *side, enum mxv
                  double *out)
 {
     const struct operand_copy *copy = &side->copy[route];
-    enum mxv_element e = copy_element(h->a, route);
+    enum mxv_element e = copy->factor ? MXV_E5M2 : copy_element(h->a, route);
     size_t d = h->a->d, block = copy->blocks ? d / copy->blocks : d;
     bool rows_scaled = side->sigma && h->a->dual != MXV_DUAL_CHANNEL;
     for (size_t r = 0; r < copy->rows; r++)

@@ -5,6 +5,7 @@
 #define MXV_LANE_BYTES 32
 #include "matrix_unit_lanes_group.h"
 #include "matrix_unit_lanes_int.h"
+#include "matrix_unit_lanes_short.h"
 #include "matrix_unit_lanes_sum.h"
 
-const struct mxv_mma_forms mxv_mma_forms_avx2 = {sum_tile, group_tile, int_tile};
+const struct mxv_mma_forms mxv_mma_forms_avx2 = {sum_tile, short_tile, group_tile, int_tile};

@@ -28,9 +28,10 @@ struct mxv_mma_span {
 
 typedef void mxv_mma_form(const struct mxv_mma_tile *t);
 
-// sum: rules T, ST and HMMA_FP8. groups: GST. integers: INT.
+// sum: rules T, ST and HMMA_FP8. shorts: T with terms of 16 bits, or NULL. groups: GST. integers:
+// INT.
 struct mxv_mma_forms {
-    mxv_mma_form *sum, *groups, *integers;
+    mxv_mma_form *sum, *shorts, *groups, *integers;
 };
 
 extern const struct mxv_mma_forms mxv_mma_forms_portable;
@@ -54,11 +55,26 @@ static inline bool mxv_mma_sum_fits(const struct mxv_mma_model *m)
     bool rule = m->rule == MXV_MMA_T || m->rule == MXV_MMA_ST || m->rule == MXV_MMA_HMMA_FP8;
     bool z = m->zero_exp > -1000 && (m->zero_exp < lowest || m->rule == MXV_MMA_HMMA_FP8);
     bool step = m->step == 4 || m->step == 8 || m->step == 16 || m->step == 32;
-    bool block = m->rule != MXV_MMA_ST || (m->step == m->k && m->block == m->k);
+    bool block = m->rule != MXV_MMA_ST || (m->step == 32 && m->k == 32 && m->block == 32);
     bool order = m->rule != MXV_MMA_HMMA_FP8 || (m->k == 32 && m->step == 16);
     return rule && z && step && block && order && m->k % m->step == 0 &&
            MXV_MMA_CHUNK % m->k == 0 && m->frac_bits >= 10 && m->frac_bits <= 25 &&
            m->keep_bits <= 23 && m->result != MXV_MMA_S32;
+}
+
+static inline bool mxv_mma_is_byte(enum mxv_element e)
+{
+    return e == MXV_E2M1 || e == MXV_E2M3 || e == MXV_E3M2 || e == MXV_E4M3 || e == MXV_E5M2;
+}
+
+// Terms below 2^(F + 2) fit int16, products and the spare bit of AVX2 an unsigned word
+// (matrix_unit_lanes_short.h).
+static inline bool mxv_mma_shorts_fit(const struct mxv_mma_model *m)
+{
+    return mxv_mma_sum_fits(m) && m->rule == MXV_MMA_T && (m->step == 16 || m->step == 32) &&
+           m->frac_bits <= 13 && m->zero_exp < -100 &&
+           (int)m->frac_bits >= mxv_mma_product_frac(m) && mxv_mma_is_byte(m->a) &&
+           mxv_mma_is_byte(m->b);
 }
 
 // Sums of scaled groups are exact in binary64: |sum| < 2^(X+13) on a grid of 2^(X-F).

@@ -24,6 +24,8 @@ typedef int32_t vi MXV_VECTOR;
 typedef uint32_t vu MXV_VECTOR;
 typedef float vf MXV_VECTOR;
 typedef int16_t vh MXV_VECTOR;
+typedef uint16_t vw MXV_VECTOR;
+typedef uint8_t vb MXV_VECTOR;
 typedef double vd MXV_VECTOR;
 typedef int64_t vl MXV_VECTOR;
 
@@ -32,6 +34,11 @@ MXV_INLINE vi load_i(const void *p)
     vi v;
     memcpy(&v, p, sizeof v);
     return v;
+}
+
+MXV_INLINE vb load_b(const void *p)
+{
+    return (vb)load_i(p);
 }
 
 MXV_INLINE void store_i(void *p, vi v)
@@ -56,9 +63,24 @@ MXV_INLINE vf splat_f(float x)
     return x - (vf){0}; // x - 0 is x for every x, -0 included
 }
 
+MXV_INLINE vh splat_h(int16_t x)
+{
+    return x - (vh){0};
+}
+
+// Masks are 0 or all ones, lane by lane.
 MXV_INLINE vi select_i(vi mask, vi yes, vi no)
 {
+#if MXV_LANE_BYTES == 32
+    return (vi)_mm256_blendv_epi8((__m256i)no, (__m256i)yes, (__m256i)mask);
+#else
     return (mask & yes) | (~mask & no);
+#endif
+}
+
+MXV_INLINE vh select_h(vh mask, vh yes, vh no)
+{
+    return (vh)select_i((vi)mask, (vi)yes, (vi)no);
 }
 
 MXV_INLINE vi max_i(vi a, vi b)
@@ -93,6 +115,33 @@ MXV_INLINE vh max_h(vh a, vh b)
     return (vh)_mm_max_epi16((__m128i)a, (__m128i)b);
 #else
     vh mask = a > b;
+    return (mask & a) | (~mask & b);
+#endif
+}
+
+MXV_INLINE vh min_h(vh a, vh b)
+{
+#if MXV_LANE_BYTES == 64
+    return (vh)_mm512_min_epi16((__m512i)a, (__m512i)b);
+#elif MXV_LANE_BYTES == 32
+    return (vh)_mm256_min_epi16((__m256i)a, (__m256i)b);
+#elif defined(__SSE2__)
+    return (vh)_mm_min_epi16((__m128i)a, (__m128i)b);
+#else
+    return select_h(a < b, a, b);
+#endif
+}
+
+MXV_INLINE vb max_b(vb a, vb b)
+{
+#if MXV_LANE_BYTES == 64
+    return (vb)_mm512_max_epu8((__m512i)a, (__m512i)b);
+#elif MXV_LANE_BYTES == 32
+    return (vb)_mm256_max_epu8((__m256i)a, (__m256i)b);
+#elif defined(__SSE2__)
+    return (vb)_mm_max_epu8((__m128i)a, (__m128i)b);
+#else
+    vb mask = (vb)(a > b);
     return (mask & a) | (~mask & b);
 #endif
 }
@@ -139,6 +188,16 @@ MXV_INLINE vf power_i(vi e)
     return (vf)((vu)(e + 127) << 23);
 }
 
+// a with its sign changed where b is negative, 0 or a where b is 0.
+MXV_INLINE vi sign_i(vi a, vi b)
+{
+#if MXV_LANE_BYTES == 32
+    return (vi)_mm256_sign_epi32((__m256i)a, (__m256i)b);
+#else
+    return (a ^ (b >> 31)) - (b >> 31);
+#endif
+}
+
 // x cut to 24 significant bits (toward zero) as binary32 words; inexact: lanes that lost bits.
 MXV_INLINE vi cut_i(vi x, vi *inexact)
 {
@@ -149,9 +208,9 @@ MXV_INLINE vi cut_i(vi x, vi *inexact)
 #else
     // nearest, then one step back where that went away from zero; 2^31 wraps and still compares
     vf f = float_i(x);
-    vi d = (vi)((vu)truncate_f(f) - (vu)x), sign = x >> 31;
+    vi d = (vi)((vu)truncate_f(f) - (vu)x);
     *inexact = d != 0;
-    return (vi)f + (((d ^ sign) - sign) > 0);
+    return (vi)f + (sign_i(d, x) > 0);
 #endif
 }
 
@@ -197,27 +256,38 @@ MXV_INLINE vf narrow(vd low, vd high)
 #endif
 }
 
-// The words of a row of up to LANES columns, absent ones 0.
-MXV_INLINE void load_words(const uint32_t *p, size_t lanes, vi c[2])
+// Columns [first, first + lanes) of row `index`, over one span of products.
+struct lane_block {
+    const struct mxv_mma_tile *t;
+    const struct mxv_mma_span *s;
+    size_t index, first, lanes;
+};
+
+// The accumulators, absent ones 0.
+MXV_INLINE void load_block(const struct lane_block *b, uint32_t words[LANES])
 {
-    uint32_t words[LANES] = {0};
-    if (lanes < LANES) {
-        for (size_t j = 0; j < lanes; j++)
-            words[j] = p[j];
-        p = words;
+    const uint32_t *from = b->t->cd + b->index * b->t->ld + b->first;
+    if (b->lanes == LANES) {
+        memcpy(words, from, LANES * sizeof *words);
+        return;
     }
-    c[0] = load_i(p);
-    c[1] = load_i(p + VECTOR);
+    memset(words, 0, LANES * sizeof *words);
+    memcpy(words, from, b->lanes * sizeof *words);
 }
 
-MXV_INLINE void store_words(uint32_t *p, size_t lanes, const vi c[2])
+// The words in place of the accumulators; lanes that hold a NaN or an infinity, the whole row or
+// those for which special_columns (NULL: none) is set, are computed from the accumulators instead.
+MXV_INLINE void store_block(const struct lane_block *b, bool special_row,
+                            const bool *special_columns, uint32_t words[LANES])
 {
-    uint32_t words[LANES];
-    uint32_t *to = lanes < LANES ? words : p;
-    store_i(to, c[0]);
-    store_i(to + VECTOR, c[1]);
-    for (size_t j = 0; to != p && j < lanes; j++)
-        p[j] = words[j];
+    uint32_t *to = b->t->cd + b->index * b->t->ld + b->first;
+    if (special_row || special_columns)
+        mxv_mma_slow_lanes(b->t, b->s, b->index, b->first, b->lanes,
+                           special_row ? NULL : special_columns, to, words);
+    if (b->lanes == LANES)
+        memcpy(to, words, LANES * sizeof *words);
+    else
+        memcpy(to, words, b->lanes * sizeof *words);
 }
 
 // The signed 16-bit halves of each 32-bit lane.

@@ -61,7 +61,7 @@ union dot_line {
 };
 
 static void dot_read(const struct mxv_operand *o, size_t n, size_t padded, int offset,
-                     union dot_line *out)
+                     union dot_line *restrict out)
 {
     for (size_t i = 0; i < n; i++)
         out->e[i] = (element)(o[i].sig + offset);
@@ -69,28 +69,28 @@ static void dot_read(const struct mxv_operand *o, size_t n, size_t padded, int o
         out->e[i] = (element)offset;
 }
 
-// Sum of o + offset over products [from, from + count), those from n on being zero.
-static int32_t dot_total(const struct mxv_operand *o, size_t n, size_t from, size_t count,
-                         int offset)
+// Sum of elements [from, from + count) of a packed line, signed (A) or unsigned (B) bytes.
+MXV_INLINE int32_t dot_total(const union dot_line *line, size_t from, const size_t count,
+                             const bool with_sign)
 {
-    int32_t sum = (int32_t)count * offset;
-    for (size_t i = from; i < from + count && i < n; i++)
-        sum += o[i].sig;
+    int32_t sum = 0;
+    for (size_t i = from; i < from + count; i++)
+        sum += with_sign ? (int8_t)line->e[i] : line->e[i];
     return sum;
 }
 
 // The part of the correction above that a row brings.
-static int32_t dot_row_start(const struct offsets *off, const struct mxv_operand *o, size_t n,
-                             size_t from, size_t count)
+MXV_INLINE int32_t dot_row_start(const struct offsets *off, const union dot_line *line, size_t from,
+                                 const size_t count)
 {
-    int32_t total = off->b ? dot_total(o, n, from, count, -off->a) : 0;
+    int32_t total = off->b ? dot_total(line, from, count, true) : 0;
     return -off->b * total - off->a * off->b * (int32_t)count;
 }
 
-static int32_t dot_column_start(const struct offsets *off, const struct mxv_operand *o, size_t n,
-                                size_t from, size_t count)
+MXV_INLINE int32_t dot_column_start(const struct offsets *off, const union dot_line *line,
+                                    size_t from, const size_t count)
 {
-    return off->a ? off->a * dot_total(o, n, from, count, off->b) : 0;
+    return off->a ? off->a * dot_total(line, from, count, false) : 0;
 }
 
 #endif

@@ -86,32 +86,45 @@ static void group_scale_table(const struct mxv_mma_model *m, struct group_scale 
     }
 }
 
+// The exponent of a nonzero group of the same instruction, or 0, for the groups set in zeros.
+static __attribute__((noinline)) void group_fill_zeros(struct group_line *out, size_t groups,
+                                                       unsigned zeros)
+{
+    for (size_t g = 0; g < groups; g++) {
+        int32_t beside = 0;
+        for (size_t i = g / GROUPS * GROUPS; i < (g / GROUPS + 1) * GROUPS; i++)
+            beside = zeros >> i & 1 ? beside : out->exp[i];
+        if (zeros >> g & 1)
+            out->exp[g] = beside;
+    }
+}
+
 // Scales of one line. A group of zeros takes the exponent of a nonzero one beside it, or 0.
 static void group_scales(const struct group_context *x, bool side_b, size_t index,
                          const union dot_line *line, struct group_line *out)
 {
     const struct mxv_mma_tile *t = x->t;
-    const size_t per_block = t->m->block / MXV_MMA_GST_GROUP, first = x->s->at / t->m->block;
+    const unsigned halve = t->m->block == 2 * MXV_MMA_GST_GROUP;
     const uint8_t *scale = (side_b ? t->scale_b : t->scale_a) + index * t->scales;
+    const size_t first = x->s->at / t->m->block, left = t->scales - first;
     const uint8_t one = mxv_mma_scale_one(t->m);
     const int offset = side_b ? dot_offsets(t->m).b : 0;
     const float unit = side_b ? 1 : 0.25f;
-    out->special = false;
-    for (size_t from = 0; from < x->s->padded / MXV_MMA_GST_GROUP; from += GROUPS) {
-        bool zero[GROUPS];
-        int32_t beside = 0;
-        for (size_t i = 0; i < GROUPS; i++) {
-            const size_t g = from + i, block = first + g / per_block;
-            const struct group_scale *s = &x->table[block < t->scales ? scale[block] : one];
-            zero[i] = s->value == 0 || group_is_zero(line, g, offset);
-            out->special |= s->nan;
-            out->scale[g] = zero[i] ? 0 : s->value * unit;
-            out->exp[g] = s->exp;
-            beside = zero[i] ? beside : s->exp;
-        }
-        for (size_t i = 0; i < GROUPS; i++)
-            out->exp[from + i] = zero[i] ? beside : out->exp[from + i];
+    const size_t groups = x->s->padded / MXV_MMA_GST_GROUP;
+    unsigned zeros = 0;
+    bool special = false;
+    for (size_t g = 0; g < groups; g++) {
+        const size_t block = g >> halve;
+        const struct group_scale s = x->table[block < left ? scale[first + block] : one];
+        const bool zero = (s.value == 0) | group_is_zero(line, g, offset);
+        special |= s.nan;
+        out->scale[g] = zero ? 0 : s.value * unit;
+        out->exp[g] = s.exp;
+        zeros |= (unsigned)zero << g;
     }
+    out->special = special;
+    if (zeros)
+        group_fill_zeros(out, groups, zeros);
 }
 
 static void group_pack_row(const struct group_context *x, size_t index, struct group_row *out)
@@ -125,7 +138,7 @@ static void group_pack_row(const struct group_context *x, size_t index, struct g
     memcpy(out->unit, line.unit, sizeof line.unit);
     group_scales(x, false, index, &line, &out->line);
     for (size_t g = 0; g < s->padded / MXV_MMA_GST_GROUP; g++)
-        out->start[g] = dot_row_start(&off, o, s->n, g * MXV_MMA_GST_GROUP, MXV_MMA_GST_GROUP);
+        out->start[g] = dot_row_start(&off, &line, g * MXV_MMA_GST_GROUP, MXV_MMA_GST_GROUP);
 }
 
 static void group_pack_columns(const struct group_context *x, struct group_columns *out)
@@ -271,21 +284,15 @@ static void group_row_run(const struct group_context *x, const struct group_row 
 
 static void group_block(const struct group_context *x, const struct group_row *row, size_t index)
 {
-    uint32_t *out = x->t->cd + index * x->t->ld + x->first;
-    vi c[2], before[2];
-    load_words(out, x->lanes, c);
-    before[0] = c[0];
-    before[1] = c[1];
+    const struct lane_block block = {x->t, x->s, index, x->first, x->lanes};
+    uint32_t words[LANES];
+    load_block(&block, words);
+    vi c[2] = {load_i(words), load_i(words + VECTOR)};
     if (!row->line.special)
         group_row_run(x, row, index, c);
-    store_words(out, x->lanes, c);
-    if (row->line.special || x->cols->any_special) {
-        uint32_t words[LANES];
-        store_i(words, before[0]);
-        store_i(words + VECTOR, before[1]);
-        mxv_mma_slow_lanes(x->t, x->s, index, x->first, x->lanes,
-                           row->line.special ? NULL : x->cols->special, words, out);
-    }
+    store_i(words, c[0]);
+    store_i(words + VECTOR, c[1]);
+    store_block(&block, row->line.special, x->cols->any_special ? x->cols->special : NULL, words);
 }
 
 static void group_panel(struct group_context *x, struct group_columns *cols, size_t first_row,

@@ -31,7 +31,7 @@ static void int_pack_row(const struct mxv_mma_tile *t, const struct mxv_mma_span
     dot_read(o, s->n, s->padded, -off.a, &line);
     memcpy(out->unit, line.unit, s->padded / UNIT * sizeof *line.unit);
     for (size_t i = 0; i < s->padded / length; i++)
-        out->start[i] = dot_row_start(&off, o, s->n, i * length, length);
+        out->start[i] = dot_row_start(&off, &line, i * length, length);
 }
 
 static void int_pack_columns(const struct mxv_mma_tile *t, const struct mxv_mma_span *s,
@@ -45,7 +45,7 @@ static void int_pack_columns(const struct mxv_mma_tile *t, const struct mxv_mma_
         for (size_t i = 0; i < s->padded / UNIT; i++)
             out->unit[i][j] = line.unit[i];
         for (size_t i = 0; i < s->padded / length; i++)
-            out->start[i][j] = dot_column_start(&off, o, s->n, i * length, length);
+            out->start[i][j] = dot_column_start(&off, &line, i * length, length);
     }
 }
 
@@ -95,11 +95,14 @@ static void int_panel(const struct mxv_mma_tile *t, const struct mxv_mma_span *s
         size_t lanes = t->cols - first < LANES ? t->cols - first : LANES;
         int_pack_columns(t, s, first, lanes, length, &cols);
         for (size_t r = 0; r < rows; r++) {
-            uint32_t *out = t->cd + (first_row + r) * t->ld + first;
-            vi c[2];
-            load_words(out, lanes, c);
+            const struct lane_block block = {t, s, first_row + r, first, lanes};
+            uint32_t words[LANES];
+            load_block(&block, words);
+            vi c[2] = {load_i(words), load_i(words + VECTOR)};
             int_row(t, &panel[r], &cols, s->padded / UNIT, length, c);
-            store_words(out, lanes, c);
+            store_i(words, c[0]);
+            store_i(words + VECTOR, c[1]);
+            store_block(&block, false, NULL, words);
         }
     }
 }

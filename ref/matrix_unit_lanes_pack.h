@@ -9,7 +9,7 @@
 #ifndef MXV_REF_MATRIX_UNIT_LANES_PACK_H
 #define MXV_REF_MATRIX_UNIT_LANES_PACK_H
 
-#include "matrix_unit_lanes.h"
+#include "matrix_unit_lanes_acc.h"
 
 enum { TOP = 60, REAL = MXV_OPERAND_ZERO / 2 };
 
@@ -22,15 +22,20 @@ struct line {
     bool special;
 };
 
+// exp: twice, as two 16-bit halves, where lines are scaled; else biased bytes of two products,
+// twice (matrix_unit_lanes_acc.h).
 struct sum_row {
-    struct line line;
-    int32_t exp[MXV_MMA_CHUNK]; // twice, as two 16-bit halves
+    float value[MXV_MMA_CHUNK];
+    uint32_t exp[MXV_MMA_CHUNK];
+    int32_t shift[MXV_MMA_CHUNK / 32];
+    bool special;
 };
 
-// exp: column j of vector v is 16-bit lane 2 * j + v, the two halves of the 32-bit lane j.
+// exp: column j of vector v is 16-bit lane 2 * j + v, the two halves of the 32-bit lane j; by
+// product where lines are scaled, else the biased bytes of two products.
 struct sum_columns {
     _Alignas(64) float value[MXV_MMA_CHUNK][LANES];
-    _Alignas(64) int16_t exp[MXV_MMA_CHUNK][LANES];
+    _Alignas(64) uint16_t exp[MXV_MMA_CHUNK][LANES];
     _Alignas(64) int32_t shift[MXV_MMA_CHUNK / 32][LANES];
     bool special[LANES], any_special;
 };
@@ -100,12 +105,34 @@ static void read_line(const struct mxv_mma_tile *t, const struct mxv_mma_span *s
     }
 }
 
+// Exponents as 16-bit words: of each product, or of two as biased bytes, 0 for zeros. Their number.
+static size_t read_exponents(const struct mxv_mma_tile *t, const struct mxv_mma_span *s, int bias,
+                             const struct line *line, uint16_t out[MXV_MMA_CHUNK])
+{
+    uint8_t byte[MXV_MMA_CHUNK];
+    if (is_wide(t->m)) {
+        memcpy(out, line->exp, s->padded * sizeof *out);
+        return s->padded;
+    }
+    for (size_t i = 0; i < s->padded; i++)
+        byte[i] = (uint8_t)(line->exp[i] == MXV_OPERAND_ZERO ? 0 : line->exp[i] + bias);
+    for (size_t p = 0; p < s->padded / 2; p++)
+        out[p] = (uint16_t)(byte[2 * p] | byte[2 * p + 1] << 8);
+    return s->padded / 2;
+}
+
 static void pack_row(const struct mxv_mma_tile *t, const struct mxv_mma_span *s, size_t index,
                      struct sum_row *out)
 {
-    read_line(t, s, false, index, &out->line);
-    for (size_t i = 0; i < s->padded; i++)
-        out->exp[i] = (int32_t)((uint32_t)(uint16_t)out->line.exp[i] * 0x10001u);
+    struct line line;
+    uint16_t exp[MXV_MMA_CHUNK];
+    read_line(t, s, false, index, &line);
+    const size_t n = read_exponents(t, s, BIAS_A, &line, exp);
+    for (size_t i = 0; i < n; i++)
+        out->exp[i] = exp[i] * 0x10001u;
+    memcpy(out->value, line.value, s->padded * sizeof *line.value);
+    memcpy(out->shift, line.shift, sizeof line.shift);
+    out->special = line.special;
 }
 
 static void pack_columns(const struct mxv_mma_tile *t, const struct mxv_mma_span *s, size_t first,
@@ -114,12 +141,14 @@ static void pack_columns(const struct mxv_mma_tile *t, const struct mxv_mma_span
     out->any_special = false;
     for (size_t j = 0; j < lanes; j++) {
         struct line line;
+        uint16_t exp[MXV_MMA_CHUNK];
         const size_t slot = j % VECTOR * 2 + j / VECTOR;
         read_line(t, s, true, first + j, &line);
-        for (size_t i = 0; i < s->padded; i++) {
+        const size_t n = read_exponents(t, s, BIAS_B, &line, exp);
+        for (size_t i = 0; i < s->padded; i++)
             out->value[i][j] = line.value[i];
-            out->exp[i][slot] = line.exp[i];
-        }
+        for (size_t i = 0; i < n; i++)
+            out->exp[i][slot] = exp[i];
         for (size_t i = 0; i < MXV_MMA_CHUNK / 32; i++)
             out->shift[i][j] = line.shift[i];
         out->special[j] = line.special;

@@ -7,4 +7,4 @@
 #include "matrix_unit_lanes_int.h"
 #include "matrix_unit_lanes_sum.h"
 
-const struct mxv_mma_forms mxv_mma_forms_portable = {sum_tile, group_tile, int_tile};
+const struct mxv_mma_forms mxv_mma_forms_portable = {sum_tile, NULL, group_tile, int_tile};

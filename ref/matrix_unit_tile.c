@@ -55,6 +55,8 @@ static const struct mxv_mma_forms *forms_in_use(void)
 static mxv_mma_form *choose(const struct mxv_mma_model *m)
 {
     const struct mxv_mma_forms *forms = forms_in_use();
+    if (forms->shorts && mxv_mma_shorts_fit(m))
+        return forms->shorts;
     if (mxv_mma_sum_fits(m))
         return forms->sum;
     if (mxv_mma_groups_fit(m))

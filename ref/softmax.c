@@ -81,6 +81,12 @@ float mxv_softmax_weight(const struct mxv_softmax *p, float score, float shift)
     return exp2_by(p->exp, p->natural ? x * log2_e : x);
 }
 
+float mxv_softmax_weight_by(const struct mxv_softmax *p, float x, float factor, float shift)
+{
+    float exponent = fmaf(x, factor, -shift);
+    return exp2_by(p->exp, p->natural ? exponent * log2_e : exponent);
+}
+
 static void add_tile(struct mxv_softmax_row *row, float alpha, const float *w, size_t n)
 {
     float s[4];

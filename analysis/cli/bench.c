@@ -199,10 +199,16 @@ int cli_bench(int argc, char **argv)
         NULL,
         NULL,
         NULL};
-    struct bench_options options = {.seconds = 0.3};
+    struct bench_options options = {0};
     const enum mxv_simd most = mxv_simd_level();
     int status = 0, matched = 0;
     cli_parse(&argp, "mxverify bench", argc, argv, &options);
+    if ((options.cuda || options.scaling) &&
+        (options.cuda == options.scaling || options.filter || options.seconds > 0 ||
+         options.one_level || options.json))
+        return cli_usage("bench: --impl cuda and --scaling take no other option");
+    if (options.seconds == 0)
+        options.seconds = 0.3;
     if (options.cuda)
         return run_cuda_bench();
     if (options.scaling)

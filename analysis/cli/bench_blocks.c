@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows of `mxverify bench` for block quantisation and decoding. Elements are normal values times a
-// power of two that changes from row to row of 128. A quantisation row measures every policy of its
-// format (scale rules, NVFP4 orders with a tensor scale, INT8 arithmetics for groups of 128) and
-// reports the slowest, which the note names. The scalar figure is the function for one block.
+// power of two that changes from row to row of 128. A quantisation row measures every scale policy
+// of its format and reports the slowest, which the note names: all scale rules of MX, with the
+// exact quotient, fl32(x / s) and fl32(x * fl32(1 / s)) in turn; all NVFP4 orders, with a tensor
+// scale where they have one, and four over six by each of its errors; all INT8 arithmetics with all
+// that keeps a scale from zero, for groups of 128. The scalar figure is the function for one block.
 #include "bench.h"
 #include "cli.h"
 #include <mxverify/block_array.h>
@@ -72,31 +74,58 @@ static uint64_t quantise_scalar(void *state)
     return b->codes[0];
 }
 
+enum {
+    MX_POLICIES = MXV_SCALE_RULE_COUNT,
+    NVFP4_POLICIES = MXV_NVFP4_ORDER_COUNT + MXV_FOUR_SIX_ERR_COUNT,
+    INT8_POLICIES = MXV_INT8_ARITH_COUNT * MXV_INT8_EPS_COUNT
+};
+
 static int policy_count(const struct blocks *b)
 {
-    return b->int8                  ? MXV_INT8_ARITH_COUNT
-           : b->format == MXV_NVFP4 ? MXV_NVFP4_ORDER_COUNT
-                                    : MXV_SCALE_RULE_COUNT;
+    return b->int8 ? INT8_POLICIES : b->format == MXV_NVFP4 ? NVFP4_POLICIES : MX_POLICIES;
 }
 
-/// Sets policy i and returns its name.
-static const char *choose_policy(struct blocks *b, int i)
+static void choose_int8(struct blocks *b, int i, char *name, size_t size)
 {
-    struct mxv_block_policy p = {.rule = MXV_SCALE_FLOOR};
-    if (b->int8) {
-        b->int8_policy = (struct mxv_int8_policy){.arith = (enum mxv_int8_arith)i};
-        return mxv_int8_arith_name((enum mxv_int8_arith)i);
-    }
-    if (b->format == MXV_NVFP4) {
+    const enum mxv_int8_arith arith = (enum mxv_int8_arith)(i % MXV_INT8_ARITH_COUNT);
+    const enum mxv_int8_eps eps = (enum mxv_int8_eps)(i / MXV_INT8_ARITH_COUNT);
+    b->int8_policy = (struct mxv_int8_policy){.arith = arith, .eps = eps};
+    snprintf(name, size, "%s, eps %s", mxv_int8_arith_name(arith), mxv_int8_eps_name(eps));
+}
+
+static void choose_nvfp4(struct blocks *b, int i, char *name, size_t size)
+{
+    struct mxv_block_policy p = {.nvfp4 = {.tensor_amax = UINT32_C(0x42000000)}};
+    if (i < MXV_NVFP4_ORDER_COUNT) {
         p.nvfp4.order = (enum mxv_nvfp4_order)i;
         p.nvfp4.tensor_scaled = i != MXV_NVFP4_SAGE3 && i != MXV_NVFP4_GGML;
-        p.nvfp4.tensor_amax = UINT32_C(0x42000000);
-        mxv_block_plan_prepare(&b->plan, b->format, &p);
-        return mxv_nvfp4_order_name((enum mxv_nvfp4_order)i);
+        snprintf(name, size, "%s", mxv_nvfp4_order_name(p.nvfp4.order));
+    } else {
+        p.nvfp4.variant = MXV_NVFP4_FOUR_SIX;
+        p.nvfp4.err = (enum mxv_four_six_err)(i - MXV_NVFP4_ORDER_COUNT);
+        p.nvfp4.tensor_scaled = true;
+        snprintf(name, size, "four_six, %s", mxv_four_six_err_name(p.nvfp4.err));
     }
-    p.rule = (enum mxv_scale_rule)i;
     mxv_block_plan_prepare(&b->plan, b->format, &p);
-    return mxv_scale_rule_name((enum mxv_scale_rule)i);
+}
+
+static void choose_mx(struct blocks *b, int i, char *name, size_t size)
+{
+    const struct mxv_block_policy p = {.rule = (enum mxv_scale_rule)i,
+                                       .arith = (enum mxv_arith)(i % MXV_ARITH_COUNT)};
+    snprintf(name, size, "%s", mxv_scale_rule_name(p.rule));
+    mxv_block_plan_prepare(&b->plan, b->format, &p);
+}
+
+/// Sets policy i and writes its name.
+static void choose_policy(struct blocks *b, int i, char *name, size_t size)
+{
+    if (b->int8)
+        choose_int8(b, i, name, size);
+    else if (b->format == MXV_NVFP4)
+        choose_nvfp4(b, i, name, size);
+    else
+        choose_mx(b, i, name, size);
 }
 
 static uint64_t hash_codes(const struct blocks *b, uint64_t sum)
@@ -119,7 +148,8 @@ bool bench_quantise(const struct bench_row *row, const struct bench_options *opt
     for (int i = 0; i < count; i++) {
         double median, best, scalar, unused;
         uint64_t sum;
-        const char *name = choose_policy(b, i);
+        char name[64];
+        choose_policy(b, i, name, sizeof name);
         bench_time(quantise_work, b, options->seconds / count, &median, &best, &sum);
         figure->checksum = hash_codes(b, figure->checksum);
         if (median <= slowest)
@@ -169,7 +199,8 @@ bool bench_decode(const struct bench_row *row, const struct bench_options *optio
     memset(b, 0, sizeof *b);
     b->int8 = !mxv_block_find(row->argument, &b->format);
     fill(b);
-    choose_policy(b, 0);
+    char name[64];
+    choose_policy(b, 0, name, sizeof name);
     quantise_work(b);
     bench_time(decode_scalar, b, options->seconds / 4, &median, &best, &sum);
     figure->scalar = SCALAR_ELEMENTS / best;

@@ -185,6 +185,8 @@ int cli_diff(int argc, char **argv)
     cli_parse(&argp, "mxverify diff", argc, argv, &config);
     if (config.count < 2)
         return cli_usage("diff: two logs are needed, as in mxverify diff old.jsonl new.jsonl");
+    if (config.all && config.quiet)
+        return cli_usage("diff: --all and --quiet: nothing is listed");
     if (mxv_report_read(config.logs[0], &a, message, sizeof message) != MXV_OK)
         return cli_usage("%s", message);
     if (mxv_report_read(config.logs[1], &b, message, sizeof message) != MXV_OK) {

@@ -9,6 +9,7 @@
 #include "eval.h"
 #include "cli.h"
 #include <errno.h>
+#include <mxverify/text_file.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -232,6 +233,8 @@ static int fill(struct eval *e, struct input *in)
         in->end -= in->begin;
         in->begin = 0;
     }
+    if (in->end > MXV_TEXT_LINE_BYTES)
+        return eval_fail(e, "the line is longer than 64 MiB");
     if (in->end + 2 > in->room / 2) {
         in->room = in->room ? in->room * 2 : 1 << 16;
         in->bytes = cli_realloc(in->bytes, in->room);

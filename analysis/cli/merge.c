@@ -7,6 +7,7 @@
 #include "cli.h"
 #include "run.h"
 #include <errno.h>
+#include <mxverify/text_file.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +120,7 @@ static int take_line(struct merge *m, const char *line, size_t file, size_t numb
 // A torn last line is passed over: its shard was cut short.
 static int read_log(struct merge *m, size_t file)
 {
-    FILE *f = fopen(m->paths[file], "r");
+    FILE *f = mxv_text_open(m->paths[file]);
     char *line = NULL;
     size_t room = 0, number = 0;
     ssize_t length;
@@ -127,9 +128,11 @@ static int read_log(struct merge *m, size_t file)
     int status = 0;
     if (!f)
         return cli_usage("merge: %s: %s", m->paths[file], strerror(errno));
-    while (status == 0 && (length = getline(&line, &room, f)) > 0 && line[length - 1] == '\n')
+    while (status == 0 && (length = mxv_text_line(&line, &room, f)) > 0 && line[length - 1] == '\n')
         if (line[0] != '\n')
             status = take_line(m, line, file, ++number, &ended);
+    if (status == 0 && ferror(f))
+        status = cli_usage("merge: %s: %s", m->paths[file], mxv_text_error(errno));
     free(line);
     fclose(f);
     if (status == 0 && number == 0)

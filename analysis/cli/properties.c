@@ -203,10 +203,14 @@ int cli_properties(int argc, char **argv)
     memset(c, 0, sizeof *c);
     c->options.seed = 1;
     c->all = true;
-    c->timeout = 600;
+    c->timeout = -1;
     cli_parse(&argp, "mxverify properties", argc, argv, c);
     if (c->property && !property_known(c->property))
         status = cli_usage("--property %s: no such property (docs/properties.md)", c->property);
+    if (status == 0 && c->timeout >= 0 && !c->library)
+        status = cli_usage("properties: --timeout goes with an adapter");
+    if (c->timeout < 0)
+        c->timeout = 600;
     const struct child_work work = {"properties", c->timeout, run_adapter, c};
     if (status == 0)
         status = c->library ? cli_in_child(&work) : run_all(c);

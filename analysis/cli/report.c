@@ -160,6 +160,8 @@ int cli_report(int argc, char **argv)
     cli_parse(&argp, "mxverify report", argc, argv, &config);
     if (!config.log)
         return cli_usage("report: the log is missing, as in mxverify report out/run.jsonl");
+    if (config.all && config.quiet)
+        return cli_usage("report: --all and --quiet: nothing is listed");
     const struct cli_file files[] = {{"the log", config.log, false},
                                      {"--junit", config.junit, true},
                                      {"--html", config.html, true}};

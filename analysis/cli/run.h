@@ -45,7 +45,7 @@ struct run_config {
     const char *real_dir;
     unsigned workers; // processes; 0: cases are verified in this process
     double timeout;   // seconds a case may take in a worker, 0: no limit
-    bool has_timeout, no_retry, resume;
+    bool has_timeout, has_truth_scores, no_retry, resume;
     struct mxv_shard shard;
     const char *shard_source;          // variable that the shard came from, or NULL
     const char *ledger, *junit, *html; // files, or NULL

@@ -182,7 +182,7 @@ static void parse_number(struct argp_state *state, struct run_config *c, int key
     else if (key == OPT_WORKERS)
         c->workers = n < UINT_MAX ? (unsigned)n : UINT_MAX;
     else
-        c->verify.truth_scores = n;
+        c->verify.truth_scores = n, c->has_truth_scores = true;
 }
 
 int run_parse_option(int key, char *arg, struct argp_state *state)
@@ -330,6 +330,16 @@ static void add_arch(struct run_config *c)
         c->settings[c->setting_count++] = text;
 }
 
+// Options of run and repro that would do nothing beside the others.
+static int refuse_idle(const struct run_config *c)
+{
+    if (c->no_retry && c->workers == 0)
+        return cli_usage("--no-retry is about workers: give --workers or --timeout, too");
+    if (c->has_truth_scores && !c->verify.truth)
+        return cli_usage("--truth-scores and --no-truth: there is no truth to sample");
+    return 0;
+}
+
 // Workers where they are asked for, by their number or by a time limit; and the shard that the
 // environment asks for, where there is no option.
 int run_config_finish(struct run_config *c)
@@ -339,6 +349,8 @@ int run_config_finish(struct run_config *c)
         return 3;
     if (c->workers == 0 && (c->has_timeout || c->impl_library))
         c->workers = 1;
+    if (refuse_idle(c))
+        return 3;
     if (c->impl_library && c->fault)
         return cli_usage("--fault goes with implementation emulation, not with an adapter");
     if (c->impl_library && run_ask_library(c))

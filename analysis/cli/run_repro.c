@@ -5,6 +5,8 @@
 #include "cli.h"
 #include "run.h"
 #include <argp.h>
+#include <errno.h>
+#include <mxverify/text_file.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,19 +19,21 @@ static char *line_in(const json_t *record)
     return line ? strdup(line) : NULL;
 }
 
-// Line of the case `id` in a log; NULL if there is none.
-static char *line_of_id(const char *log, const char *id)
+// Line of the case `id` in a log; NULL if there is none. *error: errno of a log that cannot be
+// read.
+static char *line_of_id(const char *log, const char *id, int *error)
 {
-    FILE *file = fopen(log, "r");
+    FILE *file = mxv_text_open(log);
     char *line = NULL, *found = NULL;
     size_t room = 0;
-    while (file && !found && getline(&line, &room, file) >= 0) {
+    while (file && !found && mxv_text_line(&line, &room, file) >= 0) {
         json_t *record = json_loads(line, 0, NULL);
         const char *text = json_string_value(json_object_get(record, "id"));
         if (text && strncmp(text, id, strlen(id)) == 0)
             found = line_in(record);
         json_decref(record);
     }
+    *error = !file || ferror(file) ? errno : 0;
     if (file)
         fclose(file);
     free(line);
@@ -100,8 +104,10 @@ int cli_repro(int argc, char **argv)
         return 3;
     if (!c.what)
         return cli_usage("repro: the case line or id is missing");
-    if (cli_is_id(c.what) && !(line = line_of_id(c.log, c.what)))
-        return cli_usage("repro: no case %s in %s", c.what, c.log);
+    int error;
+    if (cli_is_id(c.what) && !(line = line_of_id(c.log, c.what, &error)))
+        return cli_usage("repro: no case %s in %s%s%s", c.what, c.log, error ? ": " : "",
+                         error ? mxv_text_error(error) : "");
     if (mxv_case_parse(line ? line : c.what, &source.single, message, sizeof message) != MXV_OK)
         return cli_usage("repro: %s", message);
     c.run.kernel = mxv_choice_name(MXV_CHOICE_KERNEL, source.single.kernel);

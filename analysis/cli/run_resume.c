@@ -8,6 +8,7 @@
 #include "run.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <mxverify/text_file.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,7 +109,7 @@ int run_lock_log(struct run *run)
 
 int run_resume(struct run *run, bool *has_header)
 {
-    FILE *file = fopen(run->log_path, "r");
+    FILE *file = mxv_text_open(run->log_path);
     char *line = NULL;
     size_t room = 0, number = 0;
     off_t end = 0;
@@ -117,7 +118,8 @@ int run_resume(struct run *run, bool *has_header)
     *has_header = false;
     if (!file)
         return errno == ENOENT ? 0 : cli_usage("%s: %s", run->log_path, strerror(errno));
-    while (status == 0 && (length = getline(&line, &room, file)) > 0 && line[length - 1] == '\n') {
+    while (status == 0 && (length = mxv_text_line(&line, &room, file)) > 0 &&
+           line[length - 1] == '\n') {
         bool keep;
         number++;
         status = take_line(run, line, number, has_header, &keep);
@@ -125,6 +127,8 @@ int run_resume(struct run *run, bool *has_header)
             break;
         end += length;
     }
+    if (status == 0 && ferror(file))
+        status = cli_usage("--resume: %s: %s", run->log_path, mxv_text_error(errno));
     free(line);
     fclose(file);
     if (status == 0 && truncate(run->log_path, end))

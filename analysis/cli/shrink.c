@@ -189,6 +189,8 @@ int cli_shrink(int argc, char **argv)
     cli_parse(&argp, "mxverify shrink", argc, argv, &config);
     int status =
         config.what ? read_case(&config, c) : cli_usage("shrink: the case line or id is missing");
+    if (status == 0 && config.timeout >= 0 && !config.library)
+        status = cli_usage("shrink: --timeout goes with an adapter; --time limits the search");
     if (config.timeout < 0)
         config.timeout = config.options.seconds > 0 ? config.options.seconds + 120 : 0;
     config.c = c;

@@ -22,6 +22,7 @@ struct plain_copy {
     size_t scales_per_row; // 0 for route f16
     uint32_t *code;        // [rows][d], NULL when the call cannot use the route
     uint32_t *scale;       // [rows][scales_per_row]: scale bytes; binary32 words for core and int8
+    float *phi;            // [rows] of a rebased low route
 };
 
 // Q or K of one head and sequence.
@@ -57,6 +58,8 @@ struct plain_head {
     uint32_t *q_words, *k_words; // [tile_m][d], [tile_n][d] as the matrix unit reads them
     uint32_t *v_words;           // [d][tile_n]
     float *score;                // [tile_m][tile_n]
+    float *integer;              // [tile_m][tile_n] fl(I) of an INT8 tile
+    bool folds;                  // option fold and an INT8 tile
     uint32_t *weight;            // [tile_m][tile_n]: P as the matrix unit reads it
     float *alpha;                // [tile_m]
     float *sum;                  // [tile_m]: lanes combined
@@ -110,6 +113,7 @@ void plain_close(struct plain_head *h);
 void plain_operands(struct plain_head *h);
 void plain_second_level(struct plain_head *h);
 void plain_int8_copies(struct plain_head *h);
+void plain_rebase(struct plain_head *h); // plain_rebase.c: low copies of option rebase
 
 // plain_scores.c: raw scores of tile (i, j) by a route, into h->score; keys >= lk are left alone.
 void plain_raw_scores(struct plain_head *h, size_t i, size_t j, enum mxv_route route);

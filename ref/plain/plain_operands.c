@@ -121,6 +121,8 @@ void plain_operands(struct plain_head *h)
     }
     block_copies(h, &h->q);
     block_copies(h, &h->k);
+    if (a->rebase)
+        plain_rebase(h);
     if (h->q.copy[MXV_ROUTE_F16].code) {
         f16_copy(h, &h->q);
         f16_copy(h, &h->k);

@@ -87,15 +87,28 @@ static int as_signed(uint32_t byte)
     return byte < 128 ? (int)byte : (int)byte - 256;
 }
 
-static float int8_score(const struct plain_head *h, size_t row, size_t key, const uint32_t *q,
-                        const uint32_t *k)
+static float int8_sum(const struct plain_head *h, const uint32_t *q, const uint32_t *k)
 {
     int sum = 0;
     for (size_t c = 0; c < h->a->d; c++)
         sum += as_signed(q[c]) * as_signed(k[c]);
+    return (float)sum;
+}
+
+static float int8_score(const struct plain_head *h, size_t row, size_t key, const uint32_t *q,
+                        const uint32_t *k)
+{
     const float delta_q = plain_float(h->q.copy[MXV_ROUTE_INT8].scale[row]);
     const float delta_k = plain_float(h->k.copy[MXV_ROUTE_INT8].scale[key]);
-    return (float)sum * (delta_q * delta_k);
+    return int8_sum(h, q, k) * (delta_q * delta_k);
+}
+
+static float rebased(const struct plain_head *h, size_t row, size_t key, const uint32_t *q,
+                     const uint32_t *k)
+{
+    const float s = plain_dot(h->score_model[MXV_ROUTE_LOW], h->a->d, q, k, 0.0f);
+    const float by_row = s * h->q.copy[MXV_ROUTE_LOW].phi[row];
+    return by_row * h->k.copy[MXV_ROUTE_LOW].phi[key];
 }
 
 static float raw_score(const struct plain_head *h, enum mxv_route route, size_t row, size_t key,
@@ -105,6 +118,8 @@ static float raw_score(const struct plain_head *h, enum mxv_route route, size_t 
         return int8_score(h, row, key, q, k);
     if (route == MXV_ROUTE_CORE)
         return core(h, row, key, q, k);
+    if (route == MXV_ROUTE_LOW && h->a->rebase)
+        return rebased(h, row, key, q, k);
     if (route == MXV_ROUTE_F16 || reads_bf16(h, route))
         return plain_dot(h->score_model[route], h->a->d, q, k, 0.0f);
     return block_scaled(h, route, row, key, q, k);
@@ -116,10 +131,14 @@ void plain_raw_scores(struct plain_head *h, size_t i, size_t j, enum mxv_route r
     const size_t rows = plain_tile_rows(h, i);
     fill_words(h, &h->q, route, row0, rows, h->q_words);
     fill_words(h, &h->k, route, key0, bn, h->k_words);
+    h->folds = h->a->fold && route == MXV_ROUTE_INT8;
     for (size_t t = 0; t < rows; t++)
-        for (size_t n = 0; n < bn && key0 + n < h->lk; n++)
-            h->score[t * bn + n] =
-                raw_score(h, route, row0 + t, key0 + n, h->q_words + t * d, h->k_words + n * d);
+        for (size_t n = 0; n < bn && key0 + n < h->lk; n++) {
+            const uint32_t *q = h->q_words + t * d, *k = h->k_words + n * d;
+            h->score[t * bn + n] = raw_score(h, route, row0 + t, key0 + n, q, k);
+            if (h->folds)
+                h->integer[t * bn + n] = int8_sum(h, q, k);
+        }
 }
 
 static bool multiplies_sigma_back(const struct mxv_attention *a)

@@ -29,6 +29,28 @@ static float weight_exponent(const struct plain_head *h, float s, float shift)
     return log2_style(h->a) ? s - shift : fmaf(s, h->c, -shift);
 }
 
+// tilemix.md 3: kappa takes the place of the scales and c for a visible key of an INT8 tile.
+static float folded_exponent(const struct plain_head *h, size_t row, size_t key, float integer,
+                             float shift)
+{
+    const float delta_q = plain_float(h->q.copy[MXV_ROUTE_INT8].scale[row]);
+    const float delta_k = plain_float(h->k.copy[MXV_ROUTE_INT8].scale[key]);
+    const float scales = delta_q * delta_k;
+    const float kappa = scales * h->c;
+    return fmaf(integer, kappa, -shift);
+}
+
+// Exponent of P for row t and column n of tile (i, j).
+static float exponent_of(const struct plain_head *h, size_t i, size_t j, size_t t, size_t n,
+                         float shift)
+{
+    const size_t row = i * h->a->tile_m + t, key = j * h->a->tile_n + n;
+    const size_t at = t * h->a->tile_n + n;
+    if (h->folds && plain_visible(h, row, key))
+        return folded_exponent(h, row, key, h->integer[at], shift);
+    return weight_exponent(h, h->score[at], shift);
+}
+
 static float alpha_exponent(const struct plain_head *h, float m, float m_next)
 {
     const float step = m - m_next;
@@ -89,8 +111,8 @@ void plain_softmax_start(struct plain_head *h, size_t i)
     }
 }
 
-// Steps 1 to 7 for row t of the tile.
-static void weigh_row(struct plain_head *h, size_t t)
+// Steps 1 to 7 for row t of tile (i, j).
+static void weigh_row(struct plain_head *h, size_t i, size_t j, size_t t)
 {
     const size_t bn = h->a->tile_n;
     const float *s = h->score + t * bn;
@@ -101,7 +123,7 @@ static void weigh_row(struct plain_head *h, size_t t)
     const float alpha = alpha_of(h, m, m_next);
     const float shift = shifted_max(h, m_next);
     for (size_t n = 0; n < bn; n++) {
-        const float p = plain_ex2(h->a, weight_exponent(h, s[n], shift));
+        const float p = plain_ex2(h->a, exponent_of(h, i, j, t, n, shift));
         const size_t l = lane_of(h->a, n);
         lane[l] = entered[l] ? lane[l] + p : fmaf(lane[l], alpha, p);
         entered[l] = true;
@@ -139,7 +161,7 @@ void plain_softmax_tile(struct plain_head *h, size_t i, size_t j)
 {
     plain_fill_v(h, j, h->a->vt);
     for (size_t t = 0; t < plain_tile_rows(h, i); t++) {
-        weigh_row(h, t);
+        weigh_row(h, i, j, t);
         accumulate_row(h, t);
     }
 }

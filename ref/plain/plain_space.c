@@ -78,6 +78,7 @@ static void take_side(struct plain_head *h, struct plain_side *side, size_t rows
         copy->scales_per_row = scales_per_row(h->a, r);
         copy->code = plain_alloc(h, rows * d, sizeof(uint32_t));
         copy->scale = plain_alloc(h, rows * copy->scales_per_row, sizeof(uint32_t));
+        copy->phi = plain_alloc(h, rows, sizeof(float));
     }
 }
 
@@ -95,6 +96,7 @@ static void take_work(struct plain_head *h)
     h->k_words = plain_alloc(h, bn * d, sizeof(uint32_t));
     h->v_words = plain_alloc(h, bn * d, sizeof(uint32_t));
     h->score = plain_alloc(h, bm * bn, sizeof(float));
+    h->integer = plain_alloc(h, bm * bn, sizeof(float));
     h->weight = plain_alloc(h, bm * bn, sizeof(uint32_t));
     h->alpha = plain_alloc(h, bm, sizeof(float));
     h->sum = plain_alloc(h, bm, sizeof(float));
@@ -137,6 +139,8 @@ static bool reads_bf16(const struct mxv_attention *a)
 
 static const char *block_operands(const struct mxv_attention *a, enum mxv_route route)
 {
+    if (route == MXV_ROUTE_LOW && a->rebase)
+        return "e5m2";
     if (reads_bf16(a))
         return "bf16";
     if (route == MXV_ROUTE_HIGH)

@@ -28,8 +28,9 @@ echo "| row | function | instructions for one item, level $level |"
 echo "|---|---|---|"
 row "f32 to mxfp4" mxv_block_quantize_array $((10 * 16384))
 row "f32 to mxfp8_e4m3" mxv_block_quantize_array $((10 * 16384))
-row "f32 to nvfp4" mxv_block_quantize_array $((8 * 16384))
-row "f32 to int8" mxv_int8_quantize_array $((4 * 16384))
+row "f32 to nvfp4" mxv_block_quantize_array $((11 * 16384))
+row "f32 to int8" mxv_int8_quantize_array $((16 * 16384))
+row "f16 to int8" mxv_int8_quantize_array_f16 $((16 * 16384))
 row "decode mxfp4" mxv_block_dequantize_array 16384
 row "decode mxfp8_e4m3" mxv_block_dequantize_array 16384
 row "decode int8" mxv_int8_dequantize_array 16384

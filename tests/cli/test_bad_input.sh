@@ -32,6 +32,15 @@ refuse "bad count" "--count -3: expected a whole number above 0" run --count -3 
 refuse "bad workers" "--workers 0: expected a whole number above 0" run --workers 0 --out "$work/o"
 refuse "bad rows" "--truth-scores -1: expected a whole number, 0 for all rows" run --truth-scores -1 --out "$work/o"
 refuse "bad seed" "--seed xyz: expected a hexadecimal seed" run --seed xyz --out "$work/o"
+refuse "no workers to retry" "no-retry is about workers" run --no-retry --out "$work/o"
+refuse "rows of no truth" "no truth to sample" run --no-truth --truth-scores 5 --out "$work/o"
+refuse "rows of no truth" "no truth to sample" repro 'dma' --no-truth --truth-scores 5
+refuse "bench of a device by rows" "take no other option" bench --impl cuda --filter x
+refuse "bench of lengths in JSON" "take no other option" bench --scaling --json
+refuse "list of a quiet report" "nothing is listed" report --all --quiet out/run.jsonl
+refuse "list of a quiet diff" "nothing is listed" diff --all --quiet out/run.jsonl out/run.jsonl
+refuse "shrink in process" "goes with an adapter" shrink 'flash lq=4 lk=4' --timeout 5
+refuse "properties in process" "goes with an adapter" properties --timeout 5
 refuse "unknown list" "no kind named" list nosuch
 refuse "unknown format" "no element format" explain e9m9 00
 refuse "code too wide" "no hexadecimal code" explain e2m1 ff

@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: 2026 The mxverify authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# `--impl recorded`: device results as hashes, whole and damaged; `--impl cuda` without a device.
+# `--impl recorded`: device results as hashes and as words, also damaged; `--impl cuda` without a
+# device. tests/golden/test_recorded_whole.c has words that differ.
 set -u
 program=$1
 source=$2
@@ -30,6 +31,14 @@ check "the log names the device" 1 "$(grep -c '"device":"NVIDIA H200"' out/run.j
 status=$?
 check "quick: recorded cases pass" 0 $status
 check "quick: none fails" 0 "$(grep -c '"verdict":"fail"' out/run.jsonl)"
+
+if [ -e "$source/data/golden/h200/whole.txt" ]; then
+    "$program" run --impl recorded --cases "$source/data/cases/h200-whole.cases" --no-truth \
+        --maps none --out out > txt 2> err
+    check "cases recorded whole pass" 0 $?
+    check "all of them" "$(grep -c '^[a-z]' "$source/data/cases/h200-whole.cases")" \
+        "$(grep -c '"verdict":"pass"' out/run.jsonl)"
+fi
 
 echo 'flash lq=77 lk=33 d=32 seed=5' > list
 "$program" run --impl recorded --cases list --out out > txt 2> err
@@ -68,6 +77,20 @@ printf 'flash lq=32\tx\n' > data/golden/h200/flash.txt
 recorded --kernel flash
 check "a malformed record is refused" 3 $?
 check "by file and line" 1 "$(grep -c 'flash.txt: line 1:' err)"
+whole() { # line behind the record
+    write "$inputs" "$tiles"
+    printf "$1" >> data/golden/h200/flash.txt
+    recorded --kernel flash
+}
+whole '@out f16 0 0 0 0 1 2 0123456789abcdef\t3c00 3c01\n'
+check "words without their hash are refused" 3 $?
+check "by file and line" 1 "$(grep -c 'flash.txt: line 3: .*hash' err)"
+whole '@out f16 0 0 0 0 1 2 0123456789abcdef\t3c00\n'
+check "a word too few is refused" 3 $?
+check "with the count" 1 "$(grep -c 'line 3: 1 words of 1 rows and 2 columns' err)"
+whole '@out f16 0 0 0 0 0 0 2d06800538d394c2\t\n'
+check "words that are not those of the case line" 3 $?
+check "by stage" 1 "$(grep -c 'stage out' err)"
 rm data/golden/h200/flash.txt
 recorded --kernel flash
 check "an empty folder is refused" 3 $?

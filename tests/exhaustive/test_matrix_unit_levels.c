@@ -2,13 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // mxv_mma_tile at every instruction level of this machine (simd.h) against the scalar chain, word
-// by word, family of models by family of models. The scalar words are computed once and each level
-// is held against them. MXV_LEVELS_RESULTS sets the words per family (100000000 is the full run),
-// MXV_LEVELS_SEED the random numbers, MXV_LEVELS_FAMILY picks one family, so that a full run can be
-// shared out among processes. With MXV_LEVELS_TILE (a model) and MXV_LEVELS_LEVEL it runs one tile
-// of 128 x 128 x 128 and compares nothing (docs/performance.md counts its instructions).
+// by word. The scalar words are computed once and each level is held against them.
+//
+// As a test: family of models by family, MXV_LEVELS_RESULTS words each, random numbers from
+// MXV_LEVELS_SEED. The full run, model by model:
+//   MXV_LEVELS_EACH=100000000  words for each model that has a vector form
+//   MXV_LEVELS_JOBS=16         processes that share them
+//   MXV_LEVELS_PART=2/5        of the models, the second fifth
+// Models that differ in name alone (architecture, note) are one function and share their words; the
+// others are listed with what they are equal to. MXV_LEVELS_EACH=0 lists the models. With
+// MXV_LEVELS_TILE (a model) and MXV_LEVELS_LEVEL it runs one tile of 128 x 128 x 128 and compares
+// nothing (docs/performance.md counts its instructions).
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,209 +23,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
-#include <mxverify/matrix_unit.h>
 #include <mxverify/simd.h>
 
-enum { MAX_ROWS = 12, MAX_COLS = 70, MAX_PRODUCTS = 320, DEFAULT_RESULTS = 100000 };
+#include "mma_tiles.h"
 
-// Ways to draw operands and accumulators.
-enum generator {
-    MODERATE,
-    WIDE_RANGE,
-    ANY_BITS,
-    CANCELLING,
-    SPECIALS,
-    ATTENTION, // small products beside a large accumulator
-    MOSTLY_ZERO,
-    TINY,
-    HUGE_VALUES,
-    ONE_EXPONENT, // largest significands, one sign: the largest sums
-    GENERATORS
-};
-
-static uint64_t state_;
-
-static uint32_t draw(void)
-{
-    uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return (uint32_t)(z >> 32);
-}
-
-static uint32_t below(uint32_t n)
-{
-    return (uint32_t)((uint64_t)draw() * n >> 32);
-}
-
-// A word with its exponent field in [low, high] of the format's range, in 64ths.
-static uint32_t float_word(enum mxv_element e, uint32_t low, uint32_t high, uint32_t frac_or)
-{
-    const struct mxv_element_info *f = mxv_element_get(e);
-    uint32_t top = (1u << f->exp_bits) - 1, frac = (draw() | frac_or) & ((1u << f->frac_bits) - 1);
-    uint32_t first = top * low / 64, field = first + below(top * high / 64 - first + 1);
-    uint32_t w = draw() % 2 << (f->exp_bits + f->frac_bits) | field << f->frac_bits | frac;
-    return e == MXV_TF32 ? w << 13 | (draw() & 0x1fff) : w;
-}
-
-static uint32_t special_word(enum mxv_element e)
-{
-    const struct mxv_element_info *f = mxv_element_get(e);
-    uint32_t all = (1u << (f->exp_bits + f->frac_bits)) - 1;
-    uint32_t inf = all - ((1u << f->frac_bits) - 1);
-    uint32_t w = (draw() % 2 ? all : inf) | draw() % 2 << (f->exp_bits + f->frac_bits);
-    return e == MXV_TF32 ? w << 13 : w;
-}
-
-static uint32_t float_operand(enum mxv_element e, enum generator g)
-{
-    switch (g) {
-    case MODERATE:
-    case CANCELLING:
-        return float_word(e, 28, 36, 0);
-    case WIDE_RANGE:
-        return float_word(e, 12, 52, 0);
-    case ANY_BITS:
-        return draw();
-    case SPECIALS:
-        return below(200) ? float_word(e, 8, 56, 0) : special_word(e);
-    case ATTENTION:
-        return float_word(e, 26, 31, 0);
-    case MOSTLY_ZERO:
-        return below(4) ? 0 : float_word(e, 0, 62, 0);
-    case TINY:
-        return float_word(e, 0, below(8) ? 8 : 24, 0);
-    case HUGE_VALUES:
-        return float_word(e, 48, 62, 0);
-    default:
-        return float_word(e, 32, 32, draw() % 4 ? 0xffff : 0);
-    }
-}
-
-static uint32_t operand(enum mxv_element e, enum generator g)
-{
-    if (e != MXV_S8 && e != MXV_U8)
-        return float_operand(e, g);
-    return g % 3 == 0 ? draw() : g % 3 == 1 ? (draw() % 2 ? 0x80 : 0x7f) : below(255) + 1;
-}
-
-static uint32_t accumulator(const struct mxv_mma_model *m, enum generator g)
-{
-    enum mxv_element e = m->result == MXV_MMA_F16 ? MXV_F16 : MXV_F32;
-    uint32_t zero = draw() % 2 ? 0 : m->result == MXV_MMA_F16 ? 0x8000u : 0x80000000u;
-    if (m->result == MXV_MMA_S32)
-        return g % 2 ? draw() : draw() % 2000001 - 1000000;
-    switch (g) {
-    case ANY_BITS:
-        return draw() & (m->result == MXV_MMA_F16 ? 0xffff : 0xffffffff);
-    case SPECIALS:
-        return below(10) ? float_word(e, 24, 40, 0) : special_word(e);
-    case ATTENTION:
-        return float_word(e, 32, 36, 0);
-    case MOSTLY_ZERO:
-        return zero;
-    case TINY:
-        return draw() % 3 ? float_word(e, 0, 6, 0) : zero;
-    case HUGE_VALUES:
-        return float_word(e, 32, 63, 0);
-    case WIDE_RANGE:
-        return float_word(e, 8, 56, 0);
-    default:
-        return draw() % 8 ? float_word(e, 26, 38, 0) : zero;
-    }
-}
-
-static uint8_t scale(const struct mxv_mma_model *m, enum generator g)
-{
-    bool e8m0 = m->scale == MXV_E8M0;
-    if (g == ANY_BITS || (g == MOSTLY_ZERO && draw() % 4 == 0))
-        return (uint8_t)(below(100) ? draw() & (e8m0 ? 0xfe : 0x77) : draw());
-    if (g == SPECIALS && below(40) == 0)
-        return (uint8_t)(e8m0 ? 0xff : 0x7f);
-    if (g == HUGE_VALUES)
-        return (uint8_t)(e8m0 ? 200 + below(55) : 0x60 + below(31));
-    if (g == TINY || g == MOSTLY_ZERO)
-        return (uint8_t)(e8m0 ? below(80) : below(16));
-    if (g == WIDE_RANGE)
-        return (uint8_t)(e8m0 ? 100 + below(50) : below(0x7f));
-    return (uint8_t)(e8m0 ? 120 + below(15) : 0x28 + below(32));
-}
-
-// A tile of random shape.
-struct tile {
-    const struct mxv_mma_model *m;
-    size_t rows, cols, k, ld, scales;
-    uint32_t a_words[MAX_ROWS * MAX_PRODUCTS], b_words[MAX_COLS * MAX_PRODUCTS];
-    struct mxv_operand a[MAX_ROWS * MAX_PRODUCTS], b[MAX_COLS * MAX_PRODUCTS];
-    uint8_t scale_a[MAX_ROWS * MAX_PRODUCTS], scale_b[MAX_COLS * MAX_PRODUCTS];
-    uint32_t c[MAX_ROWS * (MAX_COLS + 2)], want[MAX_ROWS * (MAX_COLS + 2)];
-};
-
-// Odd elements of A negate their neighbour, odd elements of B repeat theirs.
-static void cancel(struct tile *t)
-{
-    uint32_t sign = t->m->a == MXV_TF32 ? 0x80000000u : 0;
-    if (t->m->a != MXV_S8 && t->m->a != MXV_U8 && sign == 0) {
-        const struct mxv_element_info *f = mxv_element_get(t->m->a);
-        sign = 1u << (f->exp_bits + f->frac_bits);
-    }
-    for (size_t i = 1; i < t->rows * t->k; i += 2)
-        t->a_words[i] = draw() % 16 ? t->a_words[i - 1] ^ sign : t->a_words[i];
-    for (size_t i = 1; i < t->cols * t->k; i += 2)
-        t->b_words[i] = t->b_words[i - 1];
-}
-
-static void fill(struct tile *t, const struct mxv_mma_model *m, enum generator g)
-{
-    t->m = m;
-    t->rows = 1 + below(MAX_ROWS);
-    t->cols = below(2) ? 64 : 1 + below(MAX_COLS);
-    t->ld = t->cols + below(3);
-    t->k = below(32) ? m->k * (1 + below(2)) : 1 + below(MAX_PRODUCTS);
-    t->scales = mxv_mma_scale_count(m, t->k);
-    for (size_t i = 0; i < t->rows * t->k; i++)
-        t->a_words[i] = operand(m->a, g);
-    for (size_t i = 0; i < t->cols * t->k; i++)
-        t->b_words[i] = operand(m->b, g);
-    if (g == CANCELLING)
-        cancel(t);
-    for (size_t i = 0; i < t->rows * t->scales; i++)
-        t->scale_a[i] = scale(m, g);
-    for (size_t i = 0; i < t->cols * t->scales; i++)
-        t->scale_b[i] = scale(m, g);
-    for (size_t i = 0; i < t->rows * t->ld; i++)
-        t->c[i] = accumulator(m, g);
-    mxv_mma_decode_a(m, t->a_words, t->rows * t->k, t->a);
-    mxv_mma_decode_b(m, t->b_words, t->cols * t->k, t->b);
-}
-
-// Every sixteenth tile from words, the others from operands.
-static void compute(struct tile *t)
-{
-    bool words = below(16) == 0;
-    memcpy(t->want, t->c, sizeof t->c);
-    for (size_t r = 0; r < t->rows; r++)
-        for (size_t j = 0; j < t->cols; j++) {
-            uint32_t *d = &t->want[r * t->ld + j];
-            const uint8_t *sa = t->scale_a + r * t->scales, *sb = t->scale_b + j * t->scales;
-            *d = words ? mxv_mma_dot(t->m, t->k, t->a_words + r * t->k, t->b_words + j * t->k, *d,
-                                     sa, sb)
-                       : mxv_mma_dot_operands(t->m, t->k, t->a + r * t->k, t->b + j * t->k, *d, sa,
-                                              sb);
-        }
-}
-
-static size_t differences(const struct tile *t)
-{
-    static uint32_t cd[MAX_ROWS * (MAX_COLS + 2)];
-    size_t wrong = 0;
-    memcpy(cd, t->c, sizeof cd);
-    mxv_mma_tile(t->m, t->rows, t->cols, t->k, t->a, t->b, t->scale_a, t->scale_b, cd, t->ld);
-    for (size_t i = 0; i < t->rows * t->ld; i++)
-        wrong += cd[i] != t->want[i];
-    return wrong;
-}
+enum { DEFAULT_RESULTS = 100000, MAX_MODELS = 512, MAX_JOBS = 256 };
 
 static bool fp8_13(const struct mxv_mma_model *m)
 {
@@ -294,10 +108,10 @@ static void compare_tile(struct tile *t, const struct mxv_mma_model *m, enum gen
 static struct score run_family(int family, size_t results, enum mxv_simd top)
 {
     static struct tile t;
-    const struct mxv_mma_model *models[512];
+    const struct mxv_mma_model *models[MAX_MODELS];
     struct score s = {0};
     for (size_t i = 0; i < mxv_mma_count(); i++)
-        if (family_of(mxv_mma_at(i)) == family && s.models < 512)
+        if (family_of(mxv_mma_at(i)) == family && s.models < MAX_MODELS)
             models[s.models++] = mxv_mma_at(i);
     assert_true(s.models > 0);
     for (size_t i = 0; s.words < results; i++)
@@ -357,6 +171,145 @@ static void test_difference_is_seen(void **state)
     }
 }
 
+// Whether mxv_mma_tile and the scalar chain read the same of both models.
+static bool same_numbers(const struct mxv_mma_model *x, const struct mxv_mma_model *y)
+{
+    return x->rule == y->rule && x->a == y->a && x->b == y->b && x->result == y->result &&
+           x->k == y->k && x->step == y->step && x->frac_bits == y->frac_bits &&
+           x->keep_bits == y->keep_bits && x->zero_exp == y->zero_exp && x->scale == y->scale &&
+           x->block == y->block && x->saturate == y->saturate;
+}
+
+// The first model of the list with the numbers of model i.
+static size_t first_of(size_t i)
+{
+    for (size_t j = 0; j < i; j++)
+        if (same_numbers(mxv_mma_at(j), mxv_mma_at(i)))
+            return j;
+    return i;
+}
+
+// What the processes of a run by model share. scores[j][i]: process j, model i.
+struct run {
+    size_t each, jobs, models;
+    size_t model[MAX_MODELS]; // those of the part that are first_of() themselves
+    enum mxv_simd top;
+    struct {
+        struct score score;
+        double seconds;
+        atomic_bool done;
+    } part[MAX_JOBS][MAX_MODELS];
+};
+
+// Process j's share of the words of every model.
+static void run_job(struct run *run, size_t j)
+{
+    static struct tile t;
+    row_limit_ = MAX_ROWS;
+    state_ = (setting("MXV_LEVELS_SEED", 1) * MAX_JOBS + j) << 32;
+    for (size_t i = 0; i < run->models; i++) {
+        const clock_t start = clock();
+        struct score s = {0};
+        for (size_t n = 0; s.words < (run->each + run->jobs - 1) / run->jobs; n++)
+            compare_tile(&t, mxv_mma_at(run->model[i]), (enum generator)(n % GENERATORS), run->top,
+                         &s);
+        run->part[j][i].score = s;
+        run->part[j][i].seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+        atomic_store(&run->part[j][i].done, true);
+    }
+}
+
+// Waits for the shares of model i; false if a process came to harm.
+static bool wait_for(struct run *run, size_t i)
+{
+    for (size_t j = 0; j < run->jobs; j++)
+        while (!atomic_load(&run->part[j][i].done)) {
+            int status = 0;
+            if (waitpid(-1, &status, WNOHANG) > 0 && status != 0)
+                return false;
+            nanosleep(&(struct timespec){0, 5000000}, NULL);
+        }
+    return true;
+}
+
+static void print_score(const char *name, const struct score *s, double seconds, enum mxv_simd top)
+{
+    printf("%-44s %10zu words %7.1f s, differences:", name, s->words, seconds);
+    for (int level = 0; level <= (int)top; level++)
+        printf(" %s %zu", mxv_simd_name((enum mxv_simd)level), s->wrong[level]);
+    printf("\n");
+    fflush(stdout);
+}
+
+// Adds the shares of model i up, prints its line and those of its equals. Differences.
+static size_t report(const struct run *run, size_t i, struct score *total, double *total_seconds)
+{
+    struct score s = {0};
+    double seconds = 0;
+    size_t wrong = 0;
+    for (size_t j = 0; j < run->jobs; j++) {
+        s.words += run->part[j][i].score.words;
+        seconds += run->part[j][i].seconds;
+        for (int level = 0; level <= (int)run->top; level++) {
+            s.wrong[level] += run->part[j][i].score.wrong[level];
+            total->wrong[level] += run->part[j][i].score.wrong[level];
+            wrong += run->part[j][i].score.wrong[level];
+        }
+    }
+    print_score(mxv_mma_at(run->model[i])->name, &s, seconds, run->top);
+    total->words += s.words;
+    *total_seconds += seconds;
+    for (size_t k = run->model[i] + 1; k < mxv_mma_count(); k++)
+        if (first_of(k) == run->model[i])
+            printf("  same numbers: %s\n", mxv_mma_at(k)->name);
+    return wrong;
+}
+
+// Part p/n of the models, the whole by default.
+static void choose_models(struct run *run)
+{
+    const char *text = getenv("MXV_LEVELS_PART");
+    size_t part = 1, parts = 1, found = 0;
+    if (text && (sscanf(text, "%zu/%zu", &part, &parts) != 2 || part == 0 || part > parts)) {
+        fprintf(stderr, "MXV_LEVELS_PART: %s is no part like 2/5\n", text);
+        exit(EXIT_FAILURE);
+    }
+    for (size_t i = 0; i < mxv_mma_count() && run->models < MAX_MODELS; i++)
+        if (family_of(mxv_mma_at(i)) >= 0 && first_of(i) == i && found++ % parts == part - 1)
+            run->model[run->models++] = i;
+}
+
+static int run_by_model(void)
+{
+    struct run *run =
+        mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct score total = {0};
+    double seconds = 0;
+    size_t wrong = 0;
+    if (run == MAP_FAILED)
+        return EXIT_FAILURE;
+    run->each = setting("MXV_LEVELS_EACH", 0);
+    run->jobs = setting("MXV_LEVELS_JOBS", 1);
+    run->top = mxv_simd_level();
+    choose_models(run);
+    if (run->jobs == 0 || run->jobs > MAX_JOBS)
+        return EXIT_FAILURE;
+    for (size_t j = 0; j < run->jobs; j++)
+        if (fork() == 0) {
+            run_job(run, j);
+            _exit(EXIT_SUCCESS);
+        }
+    for (size_t i = 0; i < run->models; i++) {
+        if (!wait_for(run, i)) {
+            fprintf(stderr, "a process failed\n");
+            return EXIT_FAILURE;
+        }
+        wrong += report(run, i, &total, &seconds);
+    }
+    print_score("all", &total, seconds, run->top);
+    return wrong ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 // One tile of 128 x 128 x 128 of a model at a level, for counting instructions.
 static int one_tile(const char *name, const char *level_name)
 {
@@ -385,6 +338,8 @@ static int one_tile(const char *name, const char *level_name)
 
 int main(void)
 {
+    if (getenv("MXV_LEVELS_EACH"))
+        return run_by_model();
     if (getenv("MXV_LEVELS_TILE"))
         return one_tile(getenv("MXV_LEVELS_TILE"), getenv("MXV_LEVELS_LEVEL"));
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_levels),

@@ -10,6 +10,10 @@
 #include <mxverify/special.h>
 
 #include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
 
 enum { MAX_K = 64, MAX_LINE = 4096 };
 
@@ -90,8 +94,9 @@ static int check_line(char *line)
     return (dot != want) + (tile != want);
 }
 
-static int check_tcgen05(void)
+static void tcgen05_words(void **state)
 {
+    (void)state;
     struct vector_bytes file = vector_read_command(
         "cat", MXV_SHARED_DIR "/vectors/third-party/b200/b200_tcgen05_frozen_words.txt");
     size_t lines = 0;
@@ -107,7 +112,8 @@ static int check_tcgen05(void)
     }
     free(file.data);
     printf("tcgen05: %zu words, %d differences\n", lines, wrong);
-    return lines != 69 || wrong != 0;
+    assert_int_equal(lines, 69);
+    assert_int_equal(wrong, 0);
 }
 
 static uint32_t word_of(float v)
@@ -133,8 +139,9 @@ static void count_candidates(const char *text, uint32_t want, int *candidates, i
     }
 }
 
-static int check_ex2(void)
+static void ex2_words(void **state)
 {
+    (void)state;
     struct vector_bytes file =
         vector_read_command("cat", MXV_SHARED_DIR "/vectors/third-party/b200/ex2_gb200_words.txt");
     size_t words = 0, explained = 0, pinned = 0;
@@ -154,11 +161,16 @@ static int check_ex2(void)
     free(file.data);
     printf("ex2 on GB200: %zu words, %zu explained, %zu of the arguments unique\n", words,
            explained, pinned);
-    return words != 10 || explained != 10 || pinned != 5;
+    assert_int_equal(words, 10);
+    assert_int_equal(explained, 10);
+    assert_int_equal(pinned, 5);
 }
 
 int main(void)
 {
-    int failed = check_tcgen05();
-    return check_ex2() || failed;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tcgen05_words),
+        cmocka_unit_test(ex2_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

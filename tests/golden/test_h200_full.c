@@ -5,8 +5,14 @@
 // the captures is absent (golden.h200_mma holds a part of them in the project).
 #include "mma_replay.h"
 
-int main(void)
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static void every_word(void **state)
 {
+    (void)state;
     size_t words = 0, wrong = 0;
     for (size_t i = 0; i < H200_CAPTURES; i++) {
         char path[512];
@@ -23,5 +29,12 @@ int main(void)
         free(file.data);
     }
     printf("%zu words, %zu differences\n", words, wrong);
-    return words != 917504 || wrong != 0;
+    assert_int_equal(words, 917504);
+    assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_word)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,10 @@
 // in a single number must miss words, which shows that the captures would notice.
 #include "mma_replay.h"
 #include "sha256.h"
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
 
 static struct mma_capture load(const char *capture)
 {
@@ -118,11 +122,37 @@ static int check_fp8_paths(void)
     return as_wgmma == 0 || in_order == 0;
 }
 
+static void digests(void **state)
+{
+    (void)state;
+    assert_int_equal(check_digests(), 0);
+}
+
+static void words(void **state)
+{
+    (void)state;
+    assert_int_equal(check_words(), 0);
+}
+
+static void wrong_models(void **state)
+{
+    (void)state;
+    assert_int_equal(check_neighbours(), 0);
+}
+
+static void fp8_paths(void **state)
+{
+    (void)state;
+    assert_int_equal(check_fp8_paths(), 0);
+}
+
 int main(void)
 {
-    int failed = check_digests();
-    failed |= check_words();
-    failed |= check_neighbours();
-    failed |= check_fp8_paths();
-    return failed;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(digests),
+        cmocka_unit_test(words),
+        cmocka_unit_test(wrong_models),
+        cmocka_unit_test(fp8_paths),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,10 @@
 #include "leeds_rows.h"
 
 #include <mxverify/matrix_unit.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
 
 struct leeds_case {
     const char *set, *model, *model16;
@@ -144,10 +148,30 @@ static int check_step_order(void)
     return reversed != 1635 || interleaved != 1550;
 }
 
+static void words(void **state)
+{
+    (void)state;
+    assert_int_equal(check_words(), 0);
+}
+
+static void wrong_models(void **state)
+{
+    (void)state;
+    assert_int_equal(check_neighbours(), 0);
+}
+
+static void step_order(void **state)
+{
+    (void)state;
+    assert_int_equal(check_step_order(), 0);
+}
+
 int main(void)
 {
-    int failed = check_words();
-    failed |= check_neighbours();
-    failed |= check_step_order();
-    return failed;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words),
+        cmocka_unit_test(wrong_models),
+        cmocka_unit_test(step_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

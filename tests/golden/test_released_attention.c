@@ -9,6 +9,10 @@
 #include "released_record.h"
 
 #include <mxverify/taps.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
 
 enum { WORDS = RELEASED_ROWS * RELEASED_D };
 
@@ -108,8 +112,9 @@ static int verdict(const char *name, const struct totals *t, size_t heads, size_
     return t->words != heads * WORDS || t->nans != nan_heads * WORDS || t->wrong != 0;
 }
 
-int main(void)
+static void every_word(void **state)
 {
+    (void)state;
     struct npz z = npz_open(RELEASED_FILE);
     float *q = released_input(&z, "q_attn"), *k = released_input(&z, "k_attn");
     float *v = released_input(&z, "v");
@@ -123,5 +128,11 @@ int main(void)
     free(k);
     free(v);
     npz_close(&z);
-    return failed;
+    assert_int_equal(failed, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_word)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

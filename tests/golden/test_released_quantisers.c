@@ -8,6 +8,10 @@
 #include "released_record.h"
 
 #include "../../ref/plain/plain.h"
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
 
 typedef int head_function(const struct mxv_attention *, size_t, const struct mxv_tap_sink *);
 
@@ -60,8 +64,9 @@ static int check(const char *name, head_function *head_of, struct released_run *
     return compared != RELEASED_BYTES || wrong != 0;
 }
 
-int main(void)
+static void every_byte(void **state)
 {
+    (void)state;
     struct npz z = npz_open(RELEASED_FILE);
     float *q = released_input(&z, "q"), *k = released_input(&z, "k"), *v = released_input(&z, "v");
     struct released_run *runs = released_runs(&z);
@@ -72,5 +77,11 @@ int main(void)
     free(k);
     free(v);
     npz_close(&z);
-    return failed;
+    assert_int_equal(failed, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_byte)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,10 @@
 #include <math.h>
 #include <mxverify/matrix_unit.h>
 #include <mxverify/special.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
 
 enum { N = RELEASED_TILE, TILES = RELEASED_ROWS / RELEASED_TILE, LAST = TILES - 1, HEAD = 1 };
 enum { CAUSAL = 1, FULL = 2 };
@@ -222,8 +226,9 @@ static int check(const struct run *run)
     return failed;
 }
 
-int main(void)
+static void every_step(void **state)
 {
+    (void)state;
     static const char *const modes[] = {"mxfp8", "mxfp4"};
     struct npz z = npz_open(RELEASED_FILE);
     float *q = released_input(&z, "q_attn"), *k = released_input(&z, "k_attn");
@@ -240,5 +245,11 @@ int main(void)
     free(k);
     free(v);
     npz_close(&z);
-    return failed;
+    assert_int_equal(failed, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_step)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

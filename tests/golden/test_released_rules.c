@@ -13,6 +13,10 @@
 #include <math.h>
 #include <mxverify/scale.h>
 #include <mxverify/special.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
 
 enum floor_rule { FLOOR_LIBM, FLOOR_EXPONENT, FLOOR_APPROX };
 
@@ -214,8 +218,9 @@ static int check(const struct rules *r, const struct released_run *runs, const f
     return !right || (r->stages && r->stages != stages) || compared != RELEASED_BYTES;
 }
 
-int main(void)
+static void every_variation(void **state)
 {
+    (void)state;
     struct npz z = npz_open(RELEASED_FILE);
     float *q = released_input(&z, "q"), *k = released_input(&z, "k");
     struct released_run *runs = released_runs(&z);
@@ -229,5 +234,11 @@ int main(void)
     free(q);
     free(k);
     npz_close(&z);
-    return failed;
+    assert_int_equal(failed, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_variation)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

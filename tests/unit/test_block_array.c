@@ -207,9 +207,46 @@ static void every_nvfp4_order(void **state)
         struct mxv_block_policy other = {.nvfp4 = {.order = (enum mxv_nvfp4_order)order,
                                                    .divisor = MXV_NVFP4_DIVISOR_UNROUNDED}};
         check_policy(MXV_NVFP4, &other);
-        other.nvfp4.divisor = MXV_NVFP4_DIVISOR_STORED;
-        other.nvfp4.variant = MXV_NVFP4_FOUR_SIX;
-        check_policy(MXV_NVFP4, &other);
+    }
+}
+
+/// Blocks of few numbers, so that both candidates of four over six err alike, or nearly.
+static void fill_alike(uint32_t *x)
+{
+    for (size_t i = 0; i < WORDS; i += 16) {
+        const uint32_t field = 116 + random_word() % 10;
+        const unsigned zeros = random_word() % 4;
+        for (size_t j = 0; j < 16; j++)
+            x[i + j] = random_word() % 4 < zeros ? random_word() & 0x80000000 : tie_word(field);
+        x[i + random_word() % 16] = (field + 1) << 23 | random_word() % 8 << 20;
+    }
+}
+
+static void four_over_six(void **state)
+{
+    (void)state;
+    static const uint32_t tensors[] = {0x41000000, 0x40490FDB, 0x42F6E979, 0x3F800001, 0x00000001};
+    static struct mxv_block_plan plan;
+    static uint32_t x[WORDS];
+    static uint16_t half[WORDS];
+    for (int err = 0; err < MXV_FOUR_SIX_ERR_COUNT; err++) {
+        for (size_t t = 0; t <= sizeof tensors / sizeof *tensors; t++) {
+            struct mxv_block_policy p = {.nvfp4 = {.variant = MXV_NVFP4_FOUR_SIX,
+                                                   .order = (enum mxv_nvfp4_order)(t + 2),
+                                                   .err = (enum mxv_four_six_err)err}};
+            p.nvfp4.tensor_scaled = t > 0;
+            p.nvfp4.tensor_amax = t > 0 ? tensors[t - 1] : 0;
+            p.encode.round = t % 3 == 1 ? MXV_RNA : t % 3 == 2 ? MXV_RNZ : MXV_RNE;
+            p.encode.negzero = t % 2 ? MXV_NEGZERO_DROP : MXV_NEGZERO_KEEP;
+            check_policy(MXV_NVFP4, &p);
+            mxv_block_plan_prepare(&plan, MXV_NVFP4, &p);
+            for (unsigned i = 0; i < 20 * rounds(); i++) {
+                fill_alike(x);
+                halve(x, half);
+                check_blocks(&plan, x, NULL, "four over six, alike");
+                check_blocks(&plan, x, half, "four over six, alike");
+            }
+        }
     }
 }
 
@@ -351,7 +388,7 @@ int main(void)
         cmocka_unit_test(every_scale_rule),   cmocka_unit_test(every_rounding),
         cmocka_unit_test(every_nvfp4_order),  cmocka_unit_test(around_thresholds),
         cmocka_unit_test(every_code_decodes), cmocka_unit_test(every_int8_policy),
-        cmocka_unit_test(int8_products),
+        cmocka_unit_test(int8_products),      cmocka_unit_test(four_over_six),
     };
     most = mxv_simd_limit((enum mxv_simd)(MXV_SIMD_COUNT - 1));
     return cmocka_run_group_tests(tests, NULL, report);

@@ -105,6 +105,47 @@ static void test_scores_of_every_16_bit_unit(void **unused)
     }
 }
 
+// Option rebase: E2M1 values at a distance from the base, up to rows of K that are nothing but
+// subnormals of E5M2.
+static void test_scores_of_rebased_rows(void **unused)
+{
+    static const double values[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    struct mxv_attention a = call_of(MXV_KERNEL_DMA, MXV_ARCH_SM_90, MXV_F16);
+    const struct mxv_mma_model *m = mxv_mma_find("sm_90.wgmma.e5m2.f32");
+    struct mxv_bound_contract c;
+    double worst = 0;
+    (void)unused;
+    a.rebase = true;
+    assert_true(mxv_bound_contract_of(&a, &c));
+    assert_non_null(m);
+    state = 77;
+    for (size_t trial = 0; trial < 20000; trial++) {
+        uint32_t q[D], k[D];
+        double sum = 0, size = 0, q_max = 0, k_max = 0;
+        for (size_t i = 0; i < D; i++) {
+            const bool edge = trial % 2 != 0; // one large product, all others just below its grid
+            const double below = edge ? (i ? 12 + (double)(trial / 2 % 4) : 0)
+                                      : floor(fabs(uniform()) * (double)(trial % 8) * 4);
+            const double x = values[(size_t)(fabs(uniform()) * 7.99)] * (uniform() < 0 ? -1 : 1);
+            const double y = values[(size_t)(fabs(uniform()) * 7.99)] * (uniform() < 0 ? -1 : 1);
+            q[i] = code_of(MXV_E5M2, ldexp(edge && i == 0 ? 6 : x, 13 - (int)below));
+            k[i] = code_of(MXV_E5M2, ldexp(edge ? 6 : y, 13 - (int)(trial % 31)));
+            const double qv = mxv_code_value(MXV_E5M2, q[i]), kv = mxv_code_value(MXV_E5M2, k[i]);
+            sum += qv * kv;
+            size += fabs(qv * kv);
+            q_max = fmax(q_max, fabs(qv));
+            k_max = fmax(k_max, fabs(kv));
+        }
+        double got = mxv_code_value(MXV_F32, mxv_mma_dot(m, D, q, k, 0, NULL, NULL));
+        double bound = mxv_bound_score(&c, MXV_ROUTE_LOW, D, size, q_max, k_max);
+        if (fabs(got - sum) > bound)
+            fail_msg("trial %zu: error %g, bound %g", trial, fabs(got - sum), bound);
+        worst = fmax(worst, fabs(got - sum) / bound);
+    }
+    printf("rebased low route: largest error / bound %.3f\n", worst);
+    assert_true(worst > 0.01);
+}
+
 static void test_units_of_dma_have_a_bound(void **unused)
 {
     (void)unused;
@@ -340,6 +381,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scores_of_every_16_bit_unit),
+        cmocka_unit_test(test_scores_of_rebased_rows),
         cmocka_unit_test(test_units_of_dma_have_a_bound),
         cmocka_unit_test(test_softmax_against_long_double),
         cmocka_unit_test(test_score_term_covers_moved_scores),

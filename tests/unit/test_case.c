@@ -4,6 +4,7 @@
 // The case language: canonical lines written out by hand, lossless round trips of 100,000 cases,
 // identity, aliases, key order, overrides.
 #include "cases.h"
+#include "splitmix.h"
 #include <math.h>
 #include <mxverify/tiers.h>
 #include <xxhash.h>
@@ -78,11 +79,7 @@ static uint64_t random_state = 1;
 
 static uint64_t random_word(void)
 {
-    random_state += UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t z = random_state;
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
+    return splitmix_next(&random_state);
 }
 
 // A positive double with random bits and an exponent in -60..60.

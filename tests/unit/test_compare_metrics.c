@@ -3,6 +3,8 @@
 //
 // Metrics against their definitions evaluated by MPFR at 300 bits, against cases worked out by
 // hand, and against the published figures they are named after.
+#include "splitmix.h"
+
 #include <mxverify/compare.h>
 
 #include <math.h>
@@ -14,15 +16,6 @@
 #include <mpfr.h>
 
 enum { BITS = 300, ELEMENTS = 20000 };
-
-static uint64_t next_random(uint64_t *seed)
-{
-    *seed += 0x9E3779B97F4A7C15u;
-    uint64_t x = *seed;
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ x >> 27) * 0x94D049BB133111EBu;
-    return x ^ x >> 31;
-}
 
 static uint32_t word_of(float value)
 {
@@ -116,9 +109,9 @@ static void test_against_mpfr(void **state)
     mxv_metrics_init(&m, MXV_F32, 10);
     sums_init(&sums);
     for (int i = 0; i < ELEMENTS; i++) {
-        double exact = ((double)(next_random(&seed) >> 11) * 0x1p-53 - 0.5) *
-                       ldexp(1, (int)(next_random(&seed) % 20));
-        float test = (float)(exact * (1 + 1e-3 * (double)(next_random(&seed) >> 11) * 0x1p-53));
+        double exact = ((double)(splitmix_next(&seed) >> 11) * 0x1p-53 - 0.5) *
+                       ldexp(1, (int)(splitmix_next(&seed) % 20));
+        float test = (float)(exact * (1 + 1e-3 * (double)(splitmix_next(&seed) >> 11) * 0x1p-53));
         struct mxv_truth_ball ball = {exact, 0};
         mxv_metrics_add_exact(&m, word_of(test), ball);
         sums_add(&sums, test, exact);
@@ -240,7 +233,7 @@ static void test_merge(void **state)
     for (int i = 0; i < 3; i++)
         mxv_metrics_init(&part[i], MXV_F16, 10);
     for (int i = 0; i < 3000; i++) {
-        uint64_t test = next_random(&seed) & 0xFFFF, expected = test ^ (next_random(&seed) & 3);
+        uint64_t test = splitmix_next(&seed) & 0xFFFF, expected = test ^ (splitmix_next(&seed) & 3);
         mxv_metrics_add_word(&whole, test, expected);
         mxv_metrics_add_word(&part[i / 1000], test, expected);
     }

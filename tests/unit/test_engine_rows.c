@@ -93,9 +93,10 @@ static void check_rows(const struct row_forms *f, unsigned kind, size_t n)
 
 static void check_softmax(const struct row_forms *f, unsigned kind, size_t n)
 {
-    float x[MOST], p[2][MOST], shift, alpha;
+    float x[MOST], p[2][MOST], factor[MOST], shift, alpha;
     uint32_t s[MOST];
     fill(x, n, kind);
+    fill(factor, n, 1);
     fill(&alpha, 1, kind == 4 ? 4 : 1);
     shift = mxv_softmax_max(-INFINITY, x, n);
     memcpy(s, x, n * sizeof *x);
@@ -109,6 +110,10 @@ static void check_softmax(const struct row_forms *f, unsigned kind, size_t n)
         f->weights(&softmax, s, shift, n, p[0]);
         for (size_t i = 0; i < n; i++)
             p[1][i] = mxv_softmax_weight(&softmax, x[i], shift);
+        assert_true(same(p[0], p[1], n));
+        f->folded(&softmax, s, factor, shift, n, p[0]);
+        for (size_t i = 0; i < n; i++)
+            p[1][i] = mxv_softmax_weight_by(&softmax, x[i], factor[i], shift);
         assert_true(same(p[0], p[1], n));
         f->add(&softmax, &row[0], alpha, p[0], n);
         mxv_softmax_add(&softmax, &row[1], alpha, p[1], n);

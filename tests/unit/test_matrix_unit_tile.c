@@ -5,6 +5,8 @@
 // fill lanes, chunks or instructions; operands moderate, of any bit pattern, tiny, mostly zero and
 // sprinkled with NaN and infinity; accumulators of any pattern. A test of the test: a tile run with
 // a changed model must differ somewhere.
+#include "splitmix.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,10 +24,7 @@ static uint64_t state_;
 
 static uint32_t draw(void)
 {
-    uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return (uint32_t)(z >> 32);
+    return (uint32_t)(splitmix_next(&state_) >> 32);
 }
 
 static uint32_t below(uint32_t n)

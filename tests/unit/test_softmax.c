@@ -53,8 +53,9 @@ static void test_rescale_and_shift(void **state)
     assert_true(mxv_softmax_rescale(&log2_quad, 1, 4) == 0.125f);
     assert_true(mxv_softmax_rescale(&p, 1, 3) == 0.0625f); // 2^((1-3)*2)
     assert_true(mxv_softmax_shift(&log2_quad, -INFINITY) == 0);
-    assert_true(mxv_softmax_shift(&p, 5) == 2);       // 5*2 - 8
-    assert_true(mxv_softmax_weight(&p, 5, 2) == 256); // the maximum becomes 2^8
+    assert_true(mxv_softmax_shift(&p, 5) == 2);            // 5*2 - 8
+    assert_true(mxv_softmax_weight(&p, 5, 2) == 256);      // the maximum becomes 2^8
+    assert_true(mxv_softmax_weight_by(&p, 5, 3, 12) == 8); // 2^(5 * 3 - 12), whatever c is
     assert_true(mxv_softmax_weight(&log2_quad, -INFINITY, 0) == 0);
     assert_true(isnan(mxv_softmax_weight(&log2_quad, NAN, 0)));
 }

@@ -284,6 +284,8 @@ static void test_formats(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_int_equal(mxv_tap_format(&a, rows[i].stage, rows[i].route), rows[i].format);
+    a.rebase = true;
+    assert_int_equal(mxv_tap_format(&a, MXV_STAGE_Q_CODE, MXV_ROUTE_LOW), MXV_E5M2);
     a.kernel = MXV_KERNEL_DMA_RELEASED;
     a.mask = MXV_MASK_FULL;
     assert_int_equal(mxv_tap_format(&a, MXV_STAGE_WEIGHT, MXV_ROUTE_LOW), MXV_F32);

@@ -4,6 +4,8 @@
  * The truth's interface: closed forms, special values, refusals, thread counts, row lists, score
  * and weight maps, dots rounded to odd, and the time of a 256 x 256 head.
  */
+#include "random_values.h"
+
 #include <math.h>
 #include <mxverify/truth.h>
 #include <setjmp.h>
@@ -19,14 +21,6 @@
 #include <cmocka.h>
 
 static uint64_t state = 3;
-
-static uint64_t draw(void)
-{
-    uint64_t z = (state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
 
 /* Multiples of 2^-8 in (-4, 4). */
 static double coarse(void)

@@ -6,6 +6,7 @@
  * reasons for which rows are left; and the same bits for any threads, list of rows and level.
  */
 #include "direct_attention.h"
+#include "random_values.h"
 #include "rational_attention.h"
 
 #include <math.h>
@@ -19,29 +20,6 @@
 #include <cmocka.h>
 
 enum { MAX_Q = 40, MAX_K = 90, MAX_D = 48, MAX_DV = 11, BITS = 600 };
-
-static uint64_t state;
-
-static uint64_t draw(void)
-{
-    uint64_t z = (state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-static int between(int low, int high)
-{
-    return low + (int)(draw() % (uint64_t)(high - low + 1));
-}
-
-static double value(int bits, int low, int high)
-{
-    if (draw() % 16 == 0)
-        return 0;
-    const double sig = (double)(int64_t)(draw() >> (64 - bits)) + 1;
-    return ldexp(draw() & 1 ? sig : -sig, between(low, high) - bits);
-}
 
 struct instance {
     struct mxv_truth_problem p;

@@ -6,6 +6,7 @@
  * same bits at every instruction level.
  */
 #include "../../ref/truth_kernels.h"
+#include "random_values.h"
 
 #include <gmp.h>
 #include <math.h>
@@ -22,14 +23,6 @@
 #include <cmocka.h>
 
 static uint64_t state = 11;
-
-static uint64_t draw(void)
-{
-    uint64_t z = (state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
 
 static double uniform(void)
 {

@@ -5,6 +5,7 @@
  * rationals; the requested radius is met; centres and problems made wrong on purpose are caught.
  */
 #include "direct_attention.h"
+#include "random_values.h"
 #include "rational_attention.h"
 
 #include <float.h>
@@ -18,30 +19,6 @@
 #include <cmocka.h>
 
 enum { MAX_Q = 4, MAX_K = 40, MAX_D = 24, MAX_DV = 6, BITS = 600, SLACK = -400 };
-
-static uint64_t state;
-
-static uint64_t draw(void)
-{
-    uint64_t z = (state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-static int between(int low, int high)
-{
-    return low + (int)(draw() % (uint64_t)(high - low + 1));
-}
-
-/* A random value of `bits` significant bits with exponent low .. high, random sign, sometimes 0. */
-static double value(int bits, int low, int high)
-{
-    if (draw() % 16 == 0)
-        return 0;
-    const double sig = (double)(int64_t)(draw() >> (64 - bits)) + 1;
-    return ldexp(draw() & 1 ? sig : -sig, between(low, high) - bits);
-}
 
 /* A problem with its data, its visible ranges and its map of routes. */
 struct instance {

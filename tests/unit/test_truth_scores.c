@@ -6,6 +6,7 @@
  * path and rows left to exact integers; special values; order of the rows.
  */
 #include "direct_attention.h"
+#include "random_values.h"
 
 #include <float.h>
 #include <math.h>
@@ -20,22 +21,6 @@
 enum { LQ = 37, LK = 43, D = 32 };
 
 static uint64_t state = 31;
-
-static uint64_t draw(void)
-{
-    uint64_t z = (state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-static double value(int bits, int low, int high)
-{
-    if (draw() % 16 == 0)
-        return 0;
-    const double sig = (double)(int64_t)(draw() >> (64 - bits)) + 1;
-    return ldexp(draw() & 1 ? sig : -sig, low + (int)(draw() % (uint64_t)(high - low + 1)) - bits);
-}
 
 struct head {
     double q[2][LQ * D], k[2][LK * D];

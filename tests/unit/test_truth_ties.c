@@ -5,6 +5,7 @@
  * rationals, ties hidden behind irrational weights, and what settles them.
  */
 #include "direct_attention.h"
+#include "random_values.h"
 #include "rational_attention.h"
 
 #include <math.h>
@@ -19,14 +20,6 @@
 enum { MAX_N = 12, BITS = 1000 };
 
 static uint64_t state = 1;
-
-static uint64_t draw(void)
-{
-    uint64_t z = (state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
 
 static float from_word(uint32_t word)
 {

@@ -4,6 +4,7 @@
  * Exact integer sums of the truth: at the full width of their integers, and dots rounded to odd.
  */
 #include "direct_attention.h"
+#include "random_values.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -17,14 +18,6 @@
 enum { BITS = 600, SLACK = -400 };
 
 static uint64_t state = 3;
-
-static uint64_t draw(void)
-{
-    uint64_t z = (state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
 
 /* |exact - centre| <= radius + slack * 2^SLACK. */
 static bool inside(mpfr_t exact, struct mxv_truth_ball ball, double slack)

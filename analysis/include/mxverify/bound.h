@@ -69,6 +69,8 @@ struct mxv_bound_unit {
 struct mxv_bound_contract {
     struct mxv_bound_unit pv, score[MXV_ROUTE_COUNT];
     double score_products[MXV_ROUTE_COUNT]; // relative error of scale products on a score
+    bool rebased;                           // low route by option rebase
+    double folded; // option fold: relative error of P's argument on INT8 tiles against the score
     struct mxv_softmax softmax;
     double exp_relative; // of one exponential
     int p_frac_bits, p_emin;

@@ -5,9 +5,11 @@
 // worker takes any case and a run can be resumed, sharded and repeated.
 //
 //   smoke    fixed cases, about a dozen small ones for each kernel
-//   quick    smoke, then 100 sampled ones for each kernel, from a fixed seed
+//   quick    smoke, then 100 sampled ones for each kernel, from a fixed seed, then 10 with each of
+//            the options rebase and fold
 //   fuzz     sampled from (seed, i) without end
-//   nightly  smoke, then sampled ones of up to 100 times the size, 500 for each kernel
+//   nightly  smoke, then sampled ones of up to 100 times the size, 500 for each kernel and 50 with
+//            each of those options
 //   real     the captured activations: layers x heads x token ranges, dma-released excepted
 //   recorded the cases of data/golden/h200, which a device has computed
 //   PATH     lines of a file; `#` starts a comment, blank lines are passed over

@@ -15,6 +15,18 @@
 
 MXV_DECLARATIONS_BEGIN
 
+/// NVFP4 "four over six": the two candidates of the block maxima between two thresholds, element 0
+/// the one that maps the maximum to 6, element 1 that of 4. Members are private.
+struct mxv_four_six_pair {
+    uint32_t weight[2]; ///< of an error over scale: scale in the ratio of the two, or its square
+    uint32_t factor[2]; ///< from elements aligned by top_shift to elements over scale, times 2^26
+    uint16_t coarse[2]; ///< the same, times 2^16
+    uint32_t next_word; ///< least maximum of the next pair
+    uint8_t ratio[2];   ///< the scales in the ratio of the two
+    uint8_t scale[2];   ///< codes
+    uint32_t top_shift; ///< 16 above the exponent field of the largest maximum, or 17
+};
+
 /// Thresholds that belong to a block format and policy, for the vector forms. Prepared once, then
 /// read only; may be used by several threads. Members are private.
 struct mxv_block_plan {
@@ -31,14 +43,22 @@ struct mxv_block_plan {
     uint8_t cell[4096];
     uint8_t next_code[128];
     uint32_t next_word[128];
+    /// Four over six: pair of a maximum b: cell[(b >> 16) - first_cell], or the next one.
+    uint32_t first_cell;
+    struct mxv_four_six_pair pairs[254];
     /// E2M1: least magnitude words whose codes are 1 .. 7, at element 1 .. 7; element 0 is unused.
     /// MX: row 0, for scale 1. NVFP4: by scale code; row_known tells which rows are there.
     uint32_t rows[128][8];
     /// FP8 and FP6: rounding added to a significand is (half & half_mask) + constant + (odd &
     /// even_mask) + (sign & sign_mask).
     int32_t half_mask, constant, even_mask, sign_mask;
-    uint32_t largest, above; ///< largest code, and the code of what exceeds it
-    uint32_t flushed;        ///< codes up to this one become zero
+    /// Directed roundings add all below one step where the mask of the sign has bits; to odd, a
+    /// code takes the bit that tells of a remainder.
+    int32_t up_mask[2], odd_mask;
+    uint32_t largest;
+    uint32_t above[2]; ///< code of what exceeds the largest, by sign
+    uint32_t least_in; ///< magnitude words below this one are zero
+    uint32_t flushed;  ///< codes up to this one become zero
     bool drop_negzero;
 };
 

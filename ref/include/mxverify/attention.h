@@ -226,6 +226,7 @@ struct mxv_attention {
     size_t diag, sink;          // D and s, in key tiles
     const uint32_t *diag_tiles; // plan entropy: [heads_q][query tiles of all sequences] D per tile
     double core_share, buffer_share; // plan zones
+    bool rebase; // low route of sm_90 and mxfp4: blocks share a power of two, E5M2 product
     // tilemix
     const uint64_t *route_words; // [heads_kv][query tiles of all sequences][words per row]
     size_t words_per_row;        // of the call: enough for the longest sequence
@@ -236,7 +237,8 @@ struct mxv_attention {
     enum mxv_granularity q_gran, k_gran;
     enum mxv_round int8_round; // MXV_RNE or MXV_RNA
     bool kv_cache;             // INT8 K/V cache, per-token scales
-    uint64_t faults;           // bit set of enum mxv_fault (faults.h); 0 = healthy
+    bool fold; // INT8 tiles: softmax scale and INT8 scales are one factor in the exponent of P
+    uint64_t faults; // bit set of enum mxv_fault (faults.h); 0 = healthy
 };
 
 // One tap. `words` has rows * cols entries and is valid during the call only.

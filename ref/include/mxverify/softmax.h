@@ -65,6 +65,8 @@ float mxv_softmax_rescale(const struct mxv_softmax *p, float old, float m);
 float mxv_softmax_shift(const struct mxv_softmax *p, float m);
 // P of one score.
 float mxv_softmax_weight(const struct mxv_softmax *p, float score, float shift);
+// P whose exponent is fma(x, factor, -shift): a key of an INT8 tile with option fold.
+float mxv_softmax_weight_by(const struct mxv_softmax *p, float x, float factor, float shift);
 // Takes the n weights of a tile into the row sum, n >= 8 a multiple of 8.
 void mxv_softmax_add(const struct mxv_softmax *p, struct mxv_softmax_row *row, float alpha,
                      const float *weights, size_t n);
