@@ -11,7 +11,11 @@
 //   query(p, route), keys(p, route)  tensors of a route; NULL: the call has no such route
 //   plan_of(p, w), route(p, plan, j)  0 .. ROUTES - 1
 //   row_of(p, w, row), tile_of(p, w, plan_of, j)  what scores are scaled by
-//   scale(p, w, route, j, row_of, tile_of, s)  on accumulators after the product
+//   route_of(p, plan_of, tile_of, j)  the route, from what tile_of has fetched
+//   scale(p, w, route, j, row_of, tile_of, s)  words of the product become scores
+//   FOLDS, folds(p, route), fold_exponents(...)  exponents from the words themselves (fold=1)
+//   raw_row, raw, use_of           whether and how words stay as they are (scores_sm90.cuh)
+//   needs_options(p)               the wgmma engine's build for options takes the call
 //   block_rows_of(p, w, route, row, key)       where block scales lie, for block-scaled units
 //
 // Keys and values stream through two buffers of 64 rows, filled by cp.async one step ahead: the

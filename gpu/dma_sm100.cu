@@ -81,7 +81,8 @@ static __device__ __forceinline__ void issue(const params &p, const struct work 
                 issue_scores<LOW, D>(c, mem.query(1), mem.keys(n), q_columns[1], k_columns,
                                      mem.key_scales(n));
             tensor_commit(mem.barrier(SCORES_READY + n % 2));
-            tensor_commit(mem.staged(K_EMPTY, n));
+            if (n + STAGES < tiles) // no arrival that nobody waits for: the block may have ended
+                tensor_commit(mem.staged(K_EMPTY, n));
         }
         if (n > 0) {
             barrier_wait(mem.barrier(WEIGHTS_READY), (n - 1) & 1);
@@ -89,7 +90,8 @@ static __device__ __forceinline__ void issue(const params &p, const struct work 
             fence_after_sync();
             issue_values<D>(tensor, mem.values(n - 1), n > 1);
             tensor_commit(mem.barrier(OUTPUT_READY));
-            tensor_commit(mem.staged(V_EMPTY, n - 1));
+            if (n - 1 + STAGES < tiles)
+                tensor_commit(mem.staged(V_EMPTY, n - 1));
         }
     }
 }

@@ -174,12 +174,13 @@ MXV_INLINE vi squares(const struct numbers *n, vi a, vi b)
     return (vi)((whole * whole >> 1) + (((sum[0] + sum[1]) + (sum[2] + sum[3])) >> 7));
 }
 
-// Result words from argument and square; zero below -126, not yet special.
+// Result words from argument and square; zero below -126, not yet special (and of any value where
+// they will be, hence unsigned).
 MXV_INLINE vi combine(const struct numbers *n, struct row_words row, vi g, vi square)
 {
     const vi inner =
         (row.second >> 16) * (g & n->rest) + (add_short_products(row.second, square) + n->bias);
-    const vi sum = (vi)((vu)(row.first + (inner >> 13)) >> 2);
-    return zero_unless_greater(g, n->least, sum + g);
+    const vu sum = ((vu)row.first + (vu)(inner >> 13)) >> 2;
+    return zero_unless_greater(g, n->least, (vi)(sum + (vu)g));
 }
 #endif

@@ -6,8 +6,7 @@
 #
 # Instructions for one item (multiply-add, word, element) of the key loops at a dispatch level
 # (default avx2), counted by callgrind: the same at every run of one binary, whatever else the
-# machine does. `mxverify bench` does a row's work seven times, and that of each of its policies,
-# when one repetition takes longer than the time asked for, as it does here.
+# machine does. Instructions and calls of a row's function are counted, over all policies.
 set -eu
 program=$1
 level=${2:-avx2}
@@ -15,22 +14,25 @@ command -v valgrind > /dev/null || { echo "valgrind is needed"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-row() { # row of bench, function, items of one repetition
-    total=$(valgrind --tool=callgrind --callgrind-out-file="$work/out" --toggle-collect="$2" \
-        "$program" bench --level "$level" --filter "$1" --seconds 0.001 2>&1 > /dev/null |
-        sed -n 's/.*Collected : \([0-9]*\).*/\1/p')
-    awk -v name="$1" -v fn="$2" -v total="$total" -v n="$3" \
-        'BEGIN { printf "| %s | `%s` | %.2f |\n", name, fn, total / (7 * n) }'
+row() { # row of bench, function, items of one call
+    total=$(valgrind --tool=callgrind --compress-strings=no --callgrind-out-file="$work/out" \
+        --toggle-collect="$2" "$program" bench --level "$level" --filter "$1" --seconds 0.001 \
+        2>&1 > /dev/null | sed -n 's/.*Collected : \([0-9]*\).*/\1/p')
+    calls=$(awk -F '[= ]' -v fn="$2" '$1 == "cfn" { called = $2 }
+        $1 == "calls" && called == fn { sum += $2 }
+        END { print sum }' "$work/out")
+    awk -v name="$1" -v fn="$2" -v total="$total" -v calls="$calls" -v n="$3" \
+        'BEGIN { printf "| %s | `%s` | %.2f |\n", name, fn, total / (calls * n) }'
 }
 
 macs=$((128 * 128 * 256))
 echo "| row | function | instructions for one item, level $level |"
 echo "|---|---|---|"
-row "f32 to mxfp4" mxv_block_quantize_array $((10 * 16384))
-row "f32 to mxfp8_e4m3" mxv_block_quantize_array $((10 * 16384))
-row "f32 to nvfp4" mxv_block_quantize_array $((11 * 16384))
-row "f32 to int8" mxv_int8_quantize_array $((16 * 16384))
-row "f16 to int8" mxv_int8_quantize_array_f16 $((16 * 16384))
+row "f32 to mxfp4" mxv_block_quantize_array 16384
+row "f32 to mxfp8_e4m3" mxv_block_quantize_array 16384
+row "f32 to nvfp4" mxv_block_quantize_array 16384
+row "f32 to int8" mxv_int8_quantize_array 16384
+row "f16 to int8" mxv_int8_quantize_array_f16 16384
 row "decode mxfp4" mxv_block_dequantize_array 16384
 row "decode mxfp8_e4m3" mxv_block_dequantize_array 16384
 row "decode int8" mxv_int8_dequantize_array 16384

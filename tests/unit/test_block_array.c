@@ -2,118 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Array quantisation and decoding against the scalar functions at each dispatch level: every block
-// generator, formats, scale rules, roundings, NVFP4 orders and INT8 arithmetics, binary32 and
-// binary16 input, words around every threshold of a plan, specials included. MXV_EXHAUSTIVE=1 does
-// 60 times as many blocks.
+// generator, formats, scale rules, roundings, NVFP4 orders and errors of four over six, binary32
+// and binary16 input, words around every threshold of a plan, specials
+// included. MXV_EXHAUSTIVE=1 does 60 times as many blocks.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <mxverify/block_array.h>
-#include <mxverify/simd.h>
-
-enum { BLOCKS = 64, WORDS = BLOCKS * 32 };
-
-static uint64_t state_of_random = 1;
-static uint64_t compared, differing;
-static enum mxv_simd most;
-
-static uint32_t random_word(void)
-{
-    state_of_random = state_of_random * UINT64_C(6364136223846793005) + 1442695040888963407u;
-    return (uint32_t)(state_of_random >> 29);
-}
-
-static unsigned rounds(void)
-{
-    const char *text = getenv("MXV_EXHAUSTIVE");
-    return text != NULL && strcmp(text, "1") == 0 ? 60 : 1;
-}
-
-/// Any word, or one whose exponent lies within 12 binades below `field`.
-static uint32_t word_near(unsigned field)
-{
-    const uint32_t exp = (field - random_word() % 12) & 0xFF;
-    return (random_word() & 0x807FFFFF) | exp << 23;
-}
-
-/// Integers, halves and quarters times a power of two: ties everywhere.
-static uint32_t tie_word(unsigned field)
-{
-    const uint32_t frac = (random_word() % 64) << 17;
-    return (random_word() & 0x80000000) | ((field - random_word() % 8) & 0xFF) << 23 | frac;
-}
-
-enum { KINDS = 9 };
-
-static void fill(uint32_t *x, unsigned kind)
-{
-    unsigned field = 127;
-    for (size_t i = 0; i < WORDS; i++) {
-        if (i % 16 == 0)
-            field = kind == 2 ? random_word() % 256 : 100 + random_word() % 50;
-        switch (kind) {
-        case 0:
-            x[i] = word_near(127);
-            break;
-        case 1:
-            x[i] = word_near(field);
-            break;
-        case 2: // the whole range of binary32, ends included
-            x[i] = word_near(field);
-            break;
-        case 3:
-            x[i] = tie_word(field);
-            break;
-        case 4: // a few specials
-            x[i] = random_word() % 40 == 0 ? 0x7F800000 | (random_word() & 0x80000000) |
-                                                 (random_word() % 2 ? random_word() & 0x7FFFFF : 0)
-                                           : word_near(field);
-            break;
-        case 5: // zeros of both signs, whole blocks of them
-            x[i] = random_word() % 3 || i % 96 < 32 ? random_word() & 0x80000000 : word_near(field);
-            break;
-        case 6: // subnormals beside them
-            x[i] = random_word() % 2 ? random_word() & 0x807FFFFF : word_near(field);
-            break;
-        case 7: // block maxima one word off 2^k, 6, 7, 448, 464 times 2^k
-        default: {
-            static const uint32_t tops[] = {0x800000, 0xC00000, 0xE00000, 0xE80000, 0xF00000,
-                                            0xA00000, 0xB504F3, 0x900000, 0xFFFFFF};
-            const uint32_t top = tops[random_word() % 9] + random_word() % 5 - 2;
-            const uint32_t word = (field << 23) + (top - 0x800000);
-            x[i] = i % 16 == 3 ? word : kind == 7 ? word_near(field - 1) : tie_word(field - 1);
-            break;
-        }
-        }
-    }
-}
-
-/// The nearest binary16 words, specials kept.
-static void halve(const uint32_t *x, uint16_t *half)
-{
-    struct mxv_encode ieee = {.overflow = MXV_OVERFLOW_IEEE};
-    for (size_t i = 0; i < WORDS; i++)
-        half[i] = (uint16_t)mxv_element_from_f32(MXV_F16, x[i], &ieee);
-}
-
-static void check(const char *what, const void *got, const void *expected, size_t size,
-                  size_t count)
-{
-    compared += count;
-    if (memcmp(got, expected, size * count) == 0)
-        return;
-    for (size_t i = 0; i < count; i++)
-        differing +=
-            memcmp((const char *)got + i * size, (const char *)expected + i * size, size) != 0;
-    fail_msg("%s: array and scalar differ at level %s", what, mxv_simd_name(mxv_simd_level()));
-}
+#include "array_words.h"
 
 static void check_blocks(const struct mxv_block_plan *plan, const uint32_t *x, const uint16_t *half,
                          const char *what)
@@ -240,6 +138,7 @@ static void four_over_six(void **state)
             p.encode.negzero = t % 2 ? MXV_NEGZERO_DROP : MXV_NEGZERO_KEEP;
             check_policy(MXV_NVFP4, &p);
             mxv_block_plan_prepare(&plan, MXV_NVFP4, &p);
+            assert_int_equal(plan.vector, t != 5); // a subnormal tensor maximum
             for (unsigned i = 0; i < 20 * rounds(); i++) {
                 fill_alike(x);
                 halve(x, half);
@@ -278,6 +177,59 @@ static void around_thresholds(void **state)
     }
 }
 
+/// Numbers of blocks that fill no loop, codes behind the last one untouched.
+static void any_number_of_blocks(void **state)
+{
+    (void)state;
+    static struct mxv_block_plan plan;
+    static uint32_t x[WORDS];
+    for (int kind = 0; kind < 3; kind++) {
+        struct mxv_block_policy p = {
+            .nvfp4 = {.variant = kind == 0 ? MXV_NVFP4_FOUR_SIX : MXV_NVFP4_STANDARD}};
+        const enum mxv_block b = kind < 2 ? MXV_NVFP4 : MXV_MXFP4;
+        const size_t size = mxv_block_get(b)->size;
+        mxv_block_plan_prepare(&plan, b, &p);
+        fill(x, 0);
+        for (int level = 0; level <= (int)most; level++) {
+            mxv_simd_limit((enum mxv_simd)level);
+            for (size_t n = 0; n < 44; n++) {
+                uint8_t scales[2][45], codes[2][45 * 32];
+                memset(scales, 0xEE, sizeof scales);
+                memset(codes, 0xEE, sizeof codes);
+                for (size_t i = 0; i < n; i++)
+                    mxv_block_quantize(b, &p, x + i * size, &scales[0][i], codes[0] + i * size);
+                mxv_block_quantize_array(&plan, x, n, scales[1], codes[1]);
+                check("number of blocks", scales[1], scales[0], 1, sizeof scales[0]);
+                check("number of blocks", codes[1], codes[0], 1, sizeof codes[0]);
+            }
+        }
+    }
+}
+
+/// The plans that promise vectors, so that the comparisons above do not compare scalar with scalar.
+static void plans_with_vectors(void **state)
+{
+    (void)state;
+    static struct mxv_block_plan plan;
+    for (int b = 0; b < MXV_BLOCK_COUNT; b++) {
+        const enum mxv_element element = mxv_block_get((enum mxv_block)b)->element;
+        const bool is_float = mxv_element_get(element)->shape == MXV_SHAPE_FLOAT;
+        for (int round = 0; round < MXV_ROUND_COUNT; round++) {
+            const struct mxv_block_policy p = {.encode = {.round = (enum mxv_round)round}};
+            const bool by_bits =
+                round == MXV_RTP || round == MXV_RTN || round == MXV_RTO || round == MXV_RHU;
+            const bool never = round == MXV_RS || round == MXV_RDMA;
+            mxv_block_plan_prepare(&plan, (enum mxv_block)b, &p);
+            assert_int_equal(plan.vector, is_float && !never && !(b == MXV_NVFP4 && by_bits));
+        }
+        for (int rule = 0; rule < MXV_SCALE_RULE_COUNT && b != MXV_NVFP4; rule++) {
+            const struct mxv_block_policy p = {.rule = (enum mxv_scale_rule)rule};
+            mxv_block_plan_prepare(&plan, (enum mxv_block)b, &p);
+            assert_int_equal(plan.vector, is_float);
+        }
+    }
+}
+
 static void every_code_decodes(void **state)
 {
     (void)state;
@@ -303,92 +255,13 @@ static void every_code_decodes(void **state)
     }
 }
 
-static void check_int8(const struct mxv_int8_policy *p, const uint32_t *x, const uint16_t *half,
-                       size_t count)
-{
-    const size_t groups = WORDS / count;
-    uint32_t scales[2][WORDS], words[WORDS], back[2][WORDS];
-    int8_t codes[2][WORDS];
-    for (size_t i = 0; i < WORDS; i++)
-        words[i] = half ? mxv_element_to_f32(MXV_F16, half[i]) : x[i];
-    for (size_t g = 0; g < groups; g++)
-        mxv_int8_quantize(p, words + g * count, count, 1, &scales[0][g], codes[0] + g * count);
-    for (size_t i = 0; i < groups * count; i++)
-        back[0][i] = mxv_int8_dequantize(codes[0][i], scales[0][i / count]);
-    for (int level = 0; level <= (int)most; level++) {
-        mxv_simd_limit((enum mxv_simd)level);
-        if (half)
-            mxv_int8_quantize_array_f16(p, half, count, groups, scales[1], codes[1]);
-        else
-            mxv_int8_quantize_array(p, x, count, groups, scales[1], codes[1]);
-        mxv_int8_dequantize_array(codes[1], scales[1], count, groups, back[1]);
-        check("int8 scales", scales[1], scales[0], sizeof **scales, groups);
-        check("int8 codes", codes[1], codes[0], 1, groups * count);
-        check("int8 decoded", back[1], back[0], sizeof **back, groups * count);
-    }
-}
-
-static void every_int8_policy(void **state)
-{
-    (void)state;
-    static uint32_t x[WORDS];
-    static uint16_t half[WORDS];
-    static const size_t counts[] = {1, 7, 16, 100, 128, 1024, WORDS};
-    for (unsigned kind = 0; kind < KINDS * rounds(); kind++) {
-        fill(x, kind % KINDS);
-        halve(x, half);
-        for (int arith = 0; arith < MXV_INT8_ARITH_COUNT; arith++) {
-            for (int round = 0; round < MXV_ROUND_COUNT; round++) {
-                const struct mxv_int8_policy p = {.arith = (enum mxv_int8_arith)arith,
-                                                  .round = (enum mxv_round)round,
-                                                  .eps = (enum mxv_int8_eps)(kind % 4),
-                                                  .symmetric = kind % 2 != 0,
-                                                  .nan = kind % 3 ? MXV_BLOCK_NAN_PROPAGATE
-                                                                  : MXV_BLOCK_NAN_IGNORE};
-                const size_t count = counts[(kind + (unsigned)round) % 7];
-                check_int8(&p, x, NULL, count);
-                check_int8(&p, x, half, count);
-            }
-        }
-    }
-}
-
-/// All integers times all significands that end a product's rounding: decoding of every code.
-static void int8_products(void **state)
-{
-    (void)state;
-    static int8_t codes[256];
-    static uint32_t got[256];
-    for (int i = 0; i < 256; i++)
-        codes[i] = (int8_t)(i - 128);
-    for (unsigned n = 0; n < 20000 * rounds(); n++) {
-        const uint32_t scale = n % 2 ? random_word() & 0x7FFFFFFF
-                                     : (random_word() & 0x3FFF) | (random_word() % 250) << 23;
-        for (int level = 0; level <= (int)most; level++) {
-            mxv_simd_limit((enum mxv_simd)level);
-            mxv_int8_dequantize_array(codes, &scale, 256, 1, got);
-            for (int i = 0; i < 256 && level > 0; i += n % 2 ? 1 : 3)
-                assert_int_equal(got[i], mxv_int8_dequantize(codes[i], scale));
-            compared += 256;
-        }
-    }
-}
-
-static int report(void **state)
-{
-    (void)state;
-    printf("%llu results at levels up to %s, %llu differences\n", (unsigned long long)compared,
-           mxv_simd_name(most), (unsigned long long)differing);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_scale_rule),   cmocka_unit_test(every_rounding),
-        cmocka_unit_test(every_nvfp4_order),  cmocka_unit_test(around_thresholds),
-        cmocka_unit_test(every_code_decodes), cmocka_unit_test(every_int8_policy),
-        cmocka_unit_test(int8_products),      cmocka_unit_test(four_over_six),
+        cmocka_unit_test(every_scale_rule),     cmocka_unit_test(every_rounding),
+        cmocka_unit_test(every_nvfp4_order),    cmocka_unit_test(around_thresholds),
+        cmocka_unit_test(any_number_of_blocks), cmocka_unit_test(plans_with_vectors),
+        cmocka_unit_test(every_code_decodes),   cmocka_unit_test(four_over_six),
     };
     most = mxv_simd_limit((enum mxv_simd)(MXV_SIMD_COUNT - 1));
     return cmocka_run_group_tests(tests, NULL, report);
