@@ -175,9 +175,10 @@ static enum mxv_status read_words(FILE *f, const char *path, const struct mxv_at
     char *line = NULL;
     size_t room = 0, number = 0, n = 0;
     int bad = 0;
-    while (!bad && mxv_text_line(&line, &room, f) >= 0) {
+    ssize_t length;
+    while (!bad && (length = mxv_text_line(&line, &room, f)) >= 0) {
         number++;
-        bad = read_line(line, a->word_bits, count, words, &n);
+        bad = strlen(line) != (size_t)length || read_line(line, a->word_bits, count, words, &n);
     }
     free(line);
     if (ferror(f)) {

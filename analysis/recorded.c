@@ -124,10 +124,10 @@ static bool read_number(const char **text, char after, uint64_t *out)
 
 static bool read_tiles(const char *text, struct mxv_recorded *r)
 {
-    while (*text && *text != '\n') {
+    while (*text && *text != '\n' && *text != '\r') {
         char *end;
         r->tiles[r->tile_count++] = (uint32_t)strtoul(text, &end, 16);
-        if (end == text || (*end != ',' && *end != '\n' && *end != '\0'))
+        if (end == text || (*end != ',' && *end != '\r' && *end != '\n' && *end != '\0'))
             return false;
         text = *end == ',' ? end + 1 : end;
     }

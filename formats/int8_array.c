@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // INT8 groups at once: maximum and codes by vectors where there are any, the scale by int8.c. See
-// mxverify/block_array.h. unit.block_array fails if this file is wrong.
+// mxverify/block_array.h. unit.int8_array fails if this file is wrong.
 #include <mxverify/simd.h>
 
 #include "block_array_internal.h"

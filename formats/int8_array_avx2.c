@@ -9,7 +9,7 @@
 // the quotient in units of 2^-24, at most eight too small. The roundings to nearest differ from
 // half away from zero, and these quotients from those of fl32, within twice 2^-18 of a step only:
 // quotients within 2^-15 of a tie are given to mxv_int8_code. Packing saturates. Decoding is in
-// int8_decode_avx2.c. unit.block_array fails if this file is wrong.
+// int8_decode_avx2.c. unit.int8_array fails if this file is wrong.
 #include <immintrin.h>
 
 #include "block_array_internal.h"

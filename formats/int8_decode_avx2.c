@@ -8,7 +8,7 @@
 // depends on a alone within a group: with a in [2^L, 2^(L + 1)) it is 7 - L, less one from
 // ceil(2^(24 + L) / sig) on, which is one more than floor((2^31 - 1) / sig) >> (7 - L). So s is
 // looked up for 32 codes at a time, a byte each: by a below 16, else by a >> 4 and one comparison.
-// unit.block_array fails if this file is wrong.
+// unit.int8_array fails if this file is wrong.
 #include <immintrin.h>
 
 #include "block_array_internal.h"

@@ -187,7 +187,7 @@ softmax_tile(const typename K::params &p, const struct place &w, int j, int rout
             o[t][e] = __fmul_rn(o[t][e], alpha[e / 2]);
     if (TRACE) {
         trace_rows(call, w, j, row, rows);
-        trace_weights(call, w, j, row, weights);
+        trace_weights<K::UNIT>(call, w, j, row, weights);
     }
 }
 

@@ -67,11 +67,19 @@ static __device__ __forceinline__ void
 issue_values(uint32_t (&o)[D / 8][4], const uint32_t (&weights)[BN / 8][2], uint32_t v)
 {
     wgmma_begin();
+    if constexpr (UNIT == MXV_UNIT_E4M3) {
 #pragma unroll
-    for (int step = 0; step < BN / 16; step++)
-        wgmma_columns<UNIT, D>(o, weights[2 * step][0], weights[2 * step][1],
-                               weights[2 * step + 1][0], weights[2 * step + 1][1],
-                               operand(v + step * 16 * 128 / 16, columns_layout()));
+        for (int step = 0; step < BN / 32; step++)
+            wgmma_values_e4m3<D>(o, weights[2 * step][0], weights[2 * step][1],
+                                 weights[2 * step + 1][0], weights[2 * step + 1][1],
+                                 operand(v + step * 32 / 16, rows_layout(BN)));
+    } else {
+#pragma unroll
+        for (int step = 0; step < BN / 16; step++)
+            wgmma_columns<UNIT, D>(o, weights[2 * step][0], weights[2 * step][1],
+                                   weights[2 * step + 1][0], weights[2 * step + 1][1],
+                                   operand(v + step * 16 * 128 / 16, columns_layout()));
+    }
     wgmma_commit();
 }
 
@@ -224,7 +232,9 @@ static __device__ __forceinline__ void consume(const typename K::params &p,
         x.row = first + threadIdx.x % 32 / 4;
         x.seen_by_all = {visible_keys(call, x.w, first + 15).begin,
                          visible_keys(call, x.w, first).end};
-        x.cut_tile = x.w.lk % BN && x.w.k_first + x.w.lk < call.tokens_k ? x.w.lk / BN : -1;
+        x.cut_tile = K::UNIT != MXV_UNIT_E4M3 && x.w.lk % BN && x.w.k_first + x.w.lk < call.tokens_k
+                         ? x.w.lk / BN
+                         : -1;
         x.row_factors = K::row_of(p, x.w, x.row);
         x.raw_rows = __all_sync(0xffffffffu, K::raw_row(x.row_factors));
         softmax_start(call, x.rows);

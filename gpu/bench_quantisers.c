@@ -40,7 +40,7 @@ static void *device_memory(size_t bytes)
     return p;
 }
 
-static uint64_t mix(uint64_t z)
+uint64_t bench_mix(uint64_t z)
 {
     z += UINT64_C(0x9E3779B97F4A7C15);
     z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
@@ -57,7 +57,7 @@ static void fill(void *device, enum mxv_gpu_type type, uint64_t seed)
         checked((int)cudaErrorMemoryAllocation, "host memory");
 #pragma omp parallel for
     for (size_t i = 0; i < PATTERN * 8 / bits; i++) {
-        const uint64_t r = mix(seed * UINT64_C(1000003) + i);
+        const uint64_t r = bench_mix(seed * UINT64_C(1000003) + i);
         const uint32_t word = (uint32_t)(r >> 60 & 1) << (bits - 1) |
                               (uint32_t)(bias - r % 7) << frac |
                               ((uint32_t)(r >> 8) & ((1u << frac) - 1));
@@ -73,7 +73,7 @@ static void fill(void *device, enum mxv_gpu_type type, uint64_t seed)
                 "input");
 }
 
-static int by_value(const void *a, const void *b)
+int bench_by_value(const void *a, const void *b)
 {
     const float x = *(const float *)a, y = *(const float *)b;
     return (x > y) - (x < y);
@@ -94,7 +94,7 @@ static double median_ms(int (*launch)(struct job *), struct job *j)
         if (i >= 0)
             checked((int)cudaEventElapsedTime(&ms[i], start, end), "event");
     }
-    qsort(ms, REPEATS, sizeof ms[0], by_value);
+    qsort(ms, REPEATS, sizeof ms[0], bench_by_value);
     cudaEventDestroy(start);
     cudaEventDestroy(end);
     return (double)ms[REPEATS / 2];

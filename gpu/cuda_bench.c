@@ -32,13 +32,6 @@ static void checked(int error, const char *what)
     }
 }
 
-static uint64_t mix(uint64_t z)
-{
-    z += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    return z ^ (z >> 31);
-}
-
 // A tensor of binary16 numbers close to standard normal: sums of eight random bytes.
 static const void *random_tensor(size_t n, uint64_t seed)
 {
@@ -47,7 +40,7 @@ static const void *random_tensor(size_t n, uint64_t seed)
         exit(3);
 #pragma omp parallel for
     for (size_t i = 0; i < n; i++) {
-        uint64_t r = mix(seed * UINT64_C(1000003) + i);
+        uint64_t r = bench_mix(seed * UINT64_C(1000003) + i);
         unsigned sum = 0;
         for (int k = 0; k < 8; k++, r >>= 8)
             sum += (unsigned)(r & 255);
@@ -71,12 +64,6 @@ static const void *random_tensor(size_t n, uint64_t seed)
     return tensor;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 // Median milliseconds of launch(ctx, set).
 static float median_ms(int (*launch)(void *ctx, int set), void *ctx)
 {
@@ -94,7 +81,7 @@ static float median_ms(int (*launch)(void *ctx, int set), void *ctx)
         checked((int)cudaEventSynchronize(end), "kernel");
         checked((int)cudaEventElapsedTime(&ms[i], start, end), "event");
     }
-    qsort(ms, REPEATS, sizeof ms[0], by_value);
+    qsort(ms, REPEATS, sizeof ms[0], bench_by_value);
     cudaEventDestroy(start);
     cudaEventDestroy(end);
     return ms[REPEATS / 2];
@@ -107,9 +94,9 @@ struct inputs { // of a set, for the longest sequence; shorter ones use the begi
 struct bench {
     struct inputs in[SETS];
     struct mxv_gpu_flash flash[SETS];
-    struct mxv_gpu_dma dma[SETS], rebased[SETS];
-    struct mxv_gpu_dma_side q_side[SETS], k_side[SETS]; // of rebased
-    struct mxv_gpu_tilemix tilemix[SETS], wide[SETS];   // key tiles of 64 and of 128 keys
+    struct mxv_gpu_dma dma[SETS], rebased[SETS], e4m3[SETS]; // e4m3: rebased, V in E4M3
+    struct mxv_gpu_dma_side q_side[SETS], k_side[SETS];      // of rebased
+    struct mxv_gpu_tilemix tilemix[SETS], wide[SETS];        // key tiles of 64 and of 128 keys
     struct mxv_gpu_rows q[SETS], k[SETS];
     uint8_t *codes, *scales;
     uint32_t *work, *words; // of row scales; the route words
@@ -133,6 +120,11 @@ static int prepare_rebased(const struct bench *b, int set)
 static int launch_rebased(void *ctx, int set)
 {
     return mxv_gpu_dma(&((struct bench *)ctx)->rebased[set], false);
+}
+
+static int launch_e4m3(void *ctx, int set)
+{
+    return mxv_gpu_dma(&((struct bench *)ctx)->e4m3[set], false);
 }
 
 static int launch_prepared_rebased(void *ctx, int set)
@@ -174,12 +166,6 @@ static int quantise_dma(const struct bench *b, int set)
     const struct mxv_gpu_dma *p = &b->dma[set];
     const int error = quantise_side(b, b->q[set], p->call.c, p->q_high, p->q_low);
     return error ? error : quantise_side(b, b->k[set], 1, p->k_high, p->k_low);
-}
-
-static int launch_quantised_dma(void *ctx, int set)
-{
-    const int error = quantise_dma(ctx, set);
-    return error ? error : launch_dma(ctx, set);
 }
 
 // INT8 codes and scales of one side, a scale for `tile` rows.
@@ -263,6 +249,25 @@ static void fill_rebased(struct bench *b, int i)
     p->k_factor = b->k_side[i].factor;
 }
 
+// V in E4M3, its weights up to 2^8: offset 4 and rescaling put off by up to 4.
+static void fill_e4m3(struct bench *b, int i, struct mxv_gpu_rows v)
+{
+    const size_t rows = (size_t)HEADS * (size_t)v.tokens;
+    float *scale = cuda_allocate(&run, rows * sizeof *scale);
+    uint8_t *places = cuda_allocate(&run, rows * D);
+    struct mxv_gpu_dma *p = &b->e4m3[i];
+    checked(0, "memory");
+    checked(mxv_gpu_row_scales(&v, MXV_GPU_PER_SEQUENCE, 1, 448, 1, b->work, scale), "scales");
+    checked(mxv_gpu_values_e4m3(&v, scale, zeros, v.tokens, b->codes, places), "values");
+    *p = b->rebased[i];
+    p->call.v_type = MXV_GPU_E4M3;
+    p->call.v = places;
+    p->call.v_first = zeros;
+    p->call.v_places = v.tokens;
+    p->call.v_scale = scale;
+    p->call.offset = p->call.tau = 4;
+}
+
 static void fill_set(struct bench *b, int i, int n, bool causal, const int32_t *cu)
 {
     const size_t bytes = (size_t)HEADS * TOKENS * D * 2; // the same slabs for every n
@@ -298,6 +303,7 @@ static void fill_set(struct bench *b, int i, int n, bool causal, const int32_t *
     checked(0, "memory");
     checked(quantise_dma(b, i), "quantise");
     checked(prepare_rebased(b, i), "prepare");
+    fill_e4m3(b, i, rows_of(in->v, n, cu));
 }
 
 static void fill(struct bench *b, int n, bool causal)
@@ -352,18 +358,17 @@ static void attention_rates(struct bench *b, int n, bool causal)
     fill(b, n, causal);
     print_rate("flash f16", n, causal, median_ms(launch_flash, b));
     print_rate("dma D=s=1, decoded", n, causal, median_ms(launch_dma, b));
-    print_rate("dma D=s=1, quantising", n, causal, median_ms(launch_quantised_dma, b));
     print_rate("dma rebase", n, causal, median_ms(launch_rebased, b));
     set_plan(b, n, 0);
     print_rate("tilemix INT8, 128x64", n, causal, median_ms(launch_tilemix, b));
     print_rate("tilemix INT8, 128x128", n, causal, median_ms(launch_wide, b));
     set_plan(b, n, 0x55);
-    print_rate("tilemix 50%, 128x64", n, causal, median_ms(launch_tilemix, b));
     print_rate("tilemix 50%, 128x128", n, causal, median_ms(launch_wide, b));
     set_lazy(b, 8);
     print_rate("flash f16, tau=8", n, causal, median_ms(launch_flash, b));
     print_rate("dma rebase tau=8", n, causal, median_ms(launch_rebased, b));
     print_rate("dma rebase tau=8, quantising", n, causal, median_ms(launch_prepared_rebased, b));
+    print_rate("dma rebase v=e4m3 poff=tau=4", n, causal, median_ms(launch_e4m3, b));
     set_plan(b, n, 0);
     print_rate("tilemix INT8, fold tau=8", n, causal, median_ms(launch_wide, b));
     set_plan(b, n, 0x55);

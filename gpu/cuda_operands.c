@@ -5,6 +5,8 @@
 // dma.md 1 and tilemix.md 1, and which of its results is which tap.
 #include "cuda_state.h"
 
+#include <stdlib.h>
+
 void cuda_launched(struct state *s, int error, const char *what)
 {
     cuda_failed(&s->run, error, what);
@@ -195,6 +197,30 @@ const void *cuda_tilemix_values(struct state *s)
     const int8_t *codes = cuda_int8_codes(s, &s->v, scale, MXV_STAGE_V_SCALE, MXV_STAGE_V_CODE);
     cuda_keep(s, MXV_STAGE_V_SCALE, MXV_ROUTE_F16, scale, cuda_row_count(&s->v), 4);
     return cuda_cached(s, &s->v, scale, codes, MXV_STAGE_V_CODE);
+}
+
+const void *cuda_values_e4m3(struct state *s)
+{
+    const size_t n = cuda_element_count(&s->v), sequences = s->a->sequences;
+    int32_t *first = malloc((sequences + 1) * sizeof *first), places = 0;
+    for (size_t i = 0; first && i < sequences; i++) {
+        first[i] = places;
+        places += (int32_t)((s->a->cu_k[i + 1] - s->a->cu_k[i] + 127) / 128 * 128);
+    }
+    s->call.v_first = first ? cuda_send(&s->run, first, (sequences + 1) * sizeof *first) : NULL;
+    s->call.v_places = places;
+    free(first);
+    s->call.v_scale = row_scales(s, &s->v, MXV_GPU_PER_SEQUENCE, 1, 448, 1);
+    uint8_t *codes = cuda_allocate(&s->run, n);
+    uint8_t *v = cuda_allocate(&s->run, s->a->heads_kv * s->a->d * (size_t)places);
+    if (s->run.failed || !s->call.v_first)
+        return NULL;
+    cuda_launched(
+        s, mxv_gpu_values_e4m3(&s->v.rows, s->call.v_scale, s->call.v_first, places, codes, v),
+        "values");
+    cuda_keep(s, MXV_STAGE_V_SCALE, MXV_ROUTE_F16, s->call.v_scale, cuda_row_count(&s->v), 4);
+    cuda_keep(s, MXV_STAGE_V_CODE, MXV_ROUTE_F16, codes, n, 1);
+    return v;
 }
 
 const float *cuda_granular_scales(struct state *s, struct side *side, enum mxv_granularity g,

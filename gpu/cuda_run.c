@@ -44,8 +44,10 @@ int mxv_cuda_supports(const struct mxv_attention *a, char *message, size_t size)
         return refuse(message, size,
                       arch == MXV_ARCH_SM_90 ? "this device computes what arch=sm_90 models"
                                              : "this device computes what arch=sm_80 models");
-    if (a->vt == MXV_E4M3)
-        return refuse(message, size, "cuda offers v=f16 and v=bf16");
+    if (a->vt == MXV_E4M3 && !(a->kernel == MXV_KERNEL_DMA && arch == MXV_ARCH_SM_90 &&
+                               (a->d == 64 || a->d == 128) && a->tile_n == 128))
+        return refuse(message, size,
+                      "cuda offers v=e4m3 for dma with d=64 or d=128 and key tiles of 128 keys");
     if (a->kernel == MXV_KERNEL_DMA && a->plan == MXV_PLAN_ZONES)
         return refuse(message, size, "cuda offers plan=diag and plan=entropy");
     if (a->exp == MXV_EXP_CR)
@@ -63,7 +65,10 @@ int mxv_cuda_supports(const struct mxv_attention *a, char *message, size_t size)
 
 static enum mxv_gpu_type gpu_type(enum mxv_element e)
 {
-    return e == MXV_F32 ? MXV_GPU_F32 : e == MXV_F16 ? MXV_GPU_F16 : MXV_GPU_BF16;
+    return e == MXV_F32    ? MXV_GPU_F32
+           : e == MXV_F16  ? MXV_GPU_F16
+           : e == MXV_E4M3 ? MXV_GPU_E4M3
+                           : MXV_GPU_BF16;
 }
 
 static const int32_t *send_starts(struct state *s, const size_t *cu)
@@ -290,6 +295,7 @@ static void attend(struct state *s)
     const size_t tokens = a->cu_q[a->sequences], n = a->heads_q * tokens * a->d;
     const unsigned bytes = a->out == MXV_F32 ? 4 : 2;
     s->call.v = a->kernel == MXV_KERNEL_TILEMIX ? cuda_tilemix_values(s)
+                : a->vt == MXV_E4M3             ? cuda_values_e4m3(s)
                                                 : cuda_cast_side(s, &s->v, MXV_STAGE_V_CODE);
     s->call.out = cuda_allocate(&s->run, n * bytes);
     if (a->lse != MXV_LSE_NONE)
@@ -330,7 +336,8 @@ int mxv_cuda_run(const struct mxv_attention *a, bool taps, struct mxv_cuda_resul
     const int32_t *of_q = send_sequences(&s, a->cu_q), *of_k = send_sequences(&s, a->cu_k);
     s.q.rows = rows_of(&s, a->q, a->cu_q, a->heads_q, cu_q, of_q, cast);
     s.k.rows = rows_of(&s, a->k, a->cu_k, a->heads_kv, cu_k, of_k, cast);
-    s.v.rows = rows_of(&s, a->v, a->cu_k, a->heads_kv, cu_k, of_k, gpu_type(a->vt));
+    s.v.rows = rows_of(&s, a->v, a->cu_k, a->heads_kv, cu_k, of_k,
+                       a->vt == MXV_E4M3 ? MXV_GPU_F32 : gpu_type(a->vt)); // rounded once
     s.k.key = true;
     s.call.cu_q = cu_q;
     s.call.cu_k = cu_k;

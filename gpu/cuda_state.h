@@ -42,6 +42,8 @@ enum mxv_gpu_scale_rule cuda_scale_rule(enum mxv_scale_rule rule);
 const void *cuda_quantise(struct state *s, struct side *side, enum mxv_route route);
 // The low copy of rebase=1: E5M2 codes; *factor: the power of two of each row.
 const void *cuda_rebase(struct state *s, struct side *side, const float **factor);
+// V in E4M3 under one scale for a KV head and sequence, as the wgmma engine reads it.
+const void *cuda_values_e4m3(struct state *s);
 // tilemix: V, INT8 scales, codes, and what a cache of codes returns.
 const void *cuda_tilemix_values(struct state *s);
 const float *cuda_granular_scales(struct state *s, struct side *side, enum mxv_granularity g,

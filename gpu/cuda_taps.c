@@ -7,6 +7,9 @@
 
 #include <stdlib.h>
 
+// Scale of an FP8 V of no keys: binary32 1 (docs/kernels/contract.md 5).
+static const uint32_t scale_without_keys = 0x3f800000;
+
 enum mxv_element mxv_cuda_tap_format(const struct mxv_attention *a, const struct mxv_tap *t)
 {
     switch (t->stage) {
@@ -42,6 +45,9 @@ const uint32_t *mxv_cuda_tap(const struct mxv_cuda_result *r, const struct mxv_a
         return r->out + row * t->cols;
     if (t->stage == MXV_STAGE_LSE)
         return r->lse ? r->lse + row : NULL;
+    if (t->stage == MXV_STAGE_V_SCALE && a->vt == MXV_E4M3 &&
+        cu[t->sequence + 1] == cu[t->sequence])
+        return &scale_without_keys;
     const uint32_t *words = r->taps[t->stage][tile ? 0 : t->route];
     if (!words)
         return NULL;
@@ -133,7 +139,7 @@ int mxv_cuda_send_taps(const struct mxv_cuda_result *r, const struct mxv_attenti
     s.lk = a->cu_k[sequence + 1] - a->cu_k[sequence];
     send_side(&s, false);
     send_side(&s, true);
-    send(&s, MXV_STAGE_V_SCALE, MXV_ROUTE_F16, 0, 0, s.lk, 1);
+    send(&s, MXV_STAGE_V_SCALE, MXV_ROUTE_F16, 0, 0, a->vt == MXV_E4M3 ? 1 : s.lk, 1);
     send(&s, MXV_STAGE_V_CODE, MXV_ROUTE_F16, 0, 0, s.lk, a->d);
     for (size_t i = 0; i * a->tile_m < s.lq; i++)
         send_query_tile(&s, i);

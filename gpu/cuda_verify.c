@@ -116,10 +116,11 @@ static bool read_options(int argc, char **argv, struct settings *s)
 }
 
 // What the kernels here do not offer becomes the nearest that they do.
-static void adapt_case(struct mxv_case *c)
+static void adapt_case(struct mxv_case *c, bool wgmma)
 {
+    const bool fits = wgmma || ((c->d == 64 || c->d == 128) && c->tile.n == 128);
     c->arch = MXV_ARCH_SM_90;
-    if (c->v == MXV_E4M3)
+    if (c->v == MXV_E4M3 && !(c->kernel == MXV_KERNEL_DMA && fits))
         c->v = MXV_F16;
     if (c->exp == MXV_EXP_CR)
         c->exp = MXV_EXP_HW;
@@ -138,7 +139,7 @@ static void adapt_case(struct mxv_case *c)
 static void fit_wgmma(struct mxv_case *c)
 {
     c->d = c->d <= 64 ? 64 : 128;
-    c->tile.n = c->tile.n <= 64 ? 64 : 128;
+    c->tile.n = c->tile.n <= 64 && c->v != MXV_E4M3 ? 64 : 128;
 }
 
 static double seconds(void)
@@ -186,7 +187,7 @@ static void run_case(const struct settings *s, const struct mxv_tier *tier, size
     struct mxv_case c;
     mxv_tier_case(tier, i, &c);
     if (s->adapt)
-        adapt_case(&c);
+        adapt_case(&c, s->wgmma);
     if (s->wgmma)
         fit_wgmma(&c);
     verify_case(&c, &s->verify, &o);

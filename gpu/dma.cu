@@ -13,7 +13,8 @@ extern "C" int mxv_gpu_dma(const struct mxv_gpu_dma *p, bool trace)
         return mxv_gpu_dma_sm90(p, trace);
 #endif
     struct mxv_gpu_dma without_keys = *p;
-    if (p->q_factor) { // FP8 by mma.sync is another unit; without keys no product is made
+    // FP8 by mma.sync is another unit; without keys no product is made.
+    if (p->q_factor || p->call.v_type == MXV_GPU_E4M3) {
         if (p->call.tokens_k > 0)
             return (int)cudaErrorNotSupported;
         without_keys.q_low = without_keys.q_high = NULL;

@@ -118,10 +118,13 @@ static __device__ void trace_matrix(const struct mxv_gpu_call &call, const struc
             }
 }
 
-template <int TILES>
+// p: packed weights of the PV unit, 16 bits as [8-key tile][row half], E4M3 as pack_e4m3 leaves
+// them.
+template <int UNIT, int TILES>
 static __device__ void trace_weights(const struct mxv_gpu_call &call, const struct place &w, int j,
                                      int row, const uint32_t (&p)[TILES][2])
 {
+    constexpr bool BYTES = UNIT == MXV_UNIT_E4M3;
 #pragma unroll
     for (int h = 0; h < 2; h++)
 #pragma unroll
@@ -129,10 +132,12 @@ static __device__ void trace_weights(const struct mxv_gpu_call &call, const stru
 #pragma unroll
             for (int e = 0; e < 2; e++) {
                 const int r = row + 8 * h, column = t * 8 + threadIdx.x % 4 * 2 + e;
+                const uint32_t code = BYTES ? p[t / 2][h] >> (16 * (t % 2) + 8 * e) & 0xff
+                                            : p[t][h] >> (16 * e) & 0xffff;
                 if (r < w.end && column < call.tile_n)
                     call.trace.weight[(trace_slot(call, w, j) * call.tile_m + r - w.tile_begin) *
                                           call.tile_n +
-                                      column] = p[t][h] >> (16 * e) & 0xffff;
+                                      column] = code;
             }
 }
 
@@ -170,7 +175,9 @@ finish(const struct mxv_gpu_call &call, const struct place &w, int row,
 #pragma unroll
     for (int h = 0; h < 2; h++) {
         const float total = softmax_total(rows.l[h]);
-        const float g = reciprocal_approx(total);
+        float g = reciprocal_approx(total);
+        if (call.v_scale && w.lk > 0)
+            g = __fmul_rn(g, call.v_scale[(size_t)w.kv_head * call.tokens_k + w.k_first]);
         const size_t token = (size_t)w.head * call.tokens_q + w.q_first + row + 8 * h;
         if (row + 8 * h >= w.end)
             continue;

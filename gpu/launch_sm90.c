@@ -50,15 +50,16 @@ static encode_function *find_encode(void)
     return either.function;
 }
 
-int mxv_gpu_map_tensor(CUtensorMap *map, const void *tensor, bool bytes, int d, int tokens,
-                       int heads, int box_rows)
+// A tensor [heads][rows][columns] of bytes or 16-bit words, in boxes of one head.
+static int encode_map(CUtensorMap *map, const void *tensor, bool bytes, int columns, int rows,
+                      int heads, int box_columns, int box_rows)
 {
     encode_function *encode = find_encode();
-    const cuuint64_t size = bytes ? 1 : 2, row = (cuuint64_t)d * size;
-    const cuuint64_t sizes[3] = {(cuuint64_t)d, (cuuint64_t)tokens, (cuuint64_t)heads};
-    const cuuint64_t strides[2] = {row, row * (cuuint64_t)tokens};
-    const cuuint32_t channels = bytes ? (cuuint32_t)d : 64, steps[3] = {1, 1, 1};
-    const cuuint32_t box[3] = {channels, (cuuint32_t)box_rows, 1};
+    const cuuint64_t size = bytes ? 1 : 2, row = (cuuint64_t)columns * size;
+    const cuuint64_t sizes[3] = {(cuuint64_t)columns, (cuuint64_t)rows, (cuuint64_t)heads};
+    const cuuint64_t strides[2] = {row, row * (cuuint64_t)rows};
+    const cuuint32_t box[3] = {(cuuint32_t)box_columns, (cuuint32_t)box_rows, 1};
+    const cuuint32_t steps[3] = {1, 1, 1};
     if (!tensor)
         return (int)cudaSuccess;
     if (!encode)
@@ -66,7 +67,18 @@ int mxv_gpu_map_tensor(CUtensorMap *map, const void *tensor, bool bytes, int d, 
     const CUresult result =
         encode(map, bytes ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : CU_TENSOR_MAP_DATA_TYPE_UINT16, 3,
                (void *)tensor, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-               channels * size == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B,
+               box[0] * size == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B,
                CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return result == CUDA_SUCCESS ? (int)cudaSuccess : (int)cudaErrorInvalidValue;
+}
+
+int mxv_gpu_map_tensor(CUtensorMap *map, const void *tensor, bool bytes, int d, int tokens,
+                       int heads, int box_rows)
+{
+    return encode_map(map, tensor, bytes, d, tokens, heads, bytes ? d : 64, box_rows);
+}
+
+int mxv_gpu_map_values_e4m3(CUtensorMap *map, const void *v, int places, int d, int heads, int keys)
+{
+    return encode_map(map, v, true, places, d, heads, keys, d);
 }

@@ -26,8 +26,11 @@ static int launch_sm90_as(const typename K::params &p, const struct tensor_maps 
 template <class K> static int make_maps(const typename K::params &p, struct tensor_maps &maps)
 {
     const struct mxv_gpu_call &call = p.call;
-    int error = mxv_gpu_map_tensor(&maps.v, call.v, false, call.d, call.tokens_k, call.heads_kv,
-                                   call.tile_n);
+    int error = (int)K::UNIT == (int)MXV_UNIT_E4M3
+                    ? mxv_gpu_map_values_e4m3(&maps.v, call.v, call.v_places, call.d, call.heads_kv,
+                                              call.tile_n)
+                    : mxv_gpu_map_tensor(&maps.v, call.v, false, call.d, call.tokens_k,
+                                         call.heads_kv, call.tile_n);
     for (int r = 0; r < K::ROUTES && error == (int)cudaSuccess; r++) {
         const bool bytes = unit_row_bytes(K::unit(r), p.call.d) == p.call.d;
         error = mxv_gpu_map_tensor(&maps.q[r], K::query(p, r), bytes, call.d, call.tokens_q,
@@ -60,8 +63,10 @@ template <class K> static int launch_sm90(typename K::params p, bool trace)
     if (p.call.tile_n == 128)
         return p.call.d == 128 ? launch_sm90_tile<K, 128, 128>(p, maps, trace)
                                : launch_sm90_tile<K, 64, 128>(p, maps, trace);
-    return p.call.d == 128 ? launch_sm90_tile<K, 128, 64>(p, maps, trace)
-                           : launch_sm90_tile<K, 64, 64>(p, maps, trace);
+    if constexpr ((int)K::UNIT != (int)MXV_UNIT_E4M3)
+        return p.call.d == 128 ? launch_sm90_tile<K, 128, 64>(p, maps, trace)
+                               : launch_sm90_tile<K, 64, 64>(p, maps, trace);
+    return (int)cudaErrorNotSupported; // E4M3 values are compiled for key tiles of 128 keys alone
 }
 
 #endif

@@ -28,6 +28,11 @@ bool mxv_gpu_takes_wgmma(const struct mxv_gpu_call *call);
 int mxv_gpu_map_tensor(CUtensorMap *map, const void *tensor, bool bytes, int d, int tokens,
                        int heads, int box_rows);
 
+// Boxes of `keys` places (64 or 128) of all d channels of one head of V as mxv_gpu_values_e4m3
+// leaves it.
+int mxv_gpu_map_values_e4m3(CUtensorMap *map, const void *v, int places, int d, int heads,
+                            int keys);
+
 int mxv_gpu_multiprocessors(void);
 
 // The launches; as those of params.h, for calls that mxv_gpu_takes_wgmma.

@@ -17,7 +17,8 @@ enum mxv_gpu_unit {
     MXV_UNIT_F16,
     MXV_UNIT_BF16,
     MXV_UNIT_S8,
-    MXV_UNIT_E5M2, // wgmma alone: mma.sync of FP8 is another unit
+    MXV_UNIT_E5M2, // these two on wgmma alone: mma.sync of FP8 is another unit
+    MXV_UNIT_E4M3,
     MXV_UNIT_MXF8,
     MXV_UNIT_MXF4,
     MXV_UNIT_NVF4
@@ -117,10 +118,16 @@ static __device__ __forceinline__ float log2_approx(float x)
     return y;
 }
 
-// Two binary32 to a pair of 16-bit codes, low half first, nearest even, overflow to infinity.
+// Two binary32 to a pair of codes, low half first, nearest even: 16 bits, overflow to infinity;
+// E4M3, saturating.
 template <int UNIT> static __device__ __forceinline__ uint32_t pack_pair(float low, float high)
 {
     uint32_t pair;
+    if constexpr (UNIT == MXV_UNIT_E4M3) {
+        uint16_t bytes; // saturating
+        asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(bytes) : "f"(high), "f"(low));
+        return bytes;
+    }
     if constexpr (UNIT == MXV_UNIT_F16)
         asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
     else

@@ -7,6 +7,8 @@
 // gpu/cuda_verify compares each result with the emulation's operand taps.
 #include "source.cuh"
 
+#include <cuda_fp8.h>
+
 static __global__ void partial_sums(const struct mxv_gpu_rows s, int slots, float *partial)
 {
     const int head = blockIdx.z, sequence = blockIdx.y, channel = threadIdx.x;
@@ -220,5 +222,54 @@ extern "C" int mxv_gpu_decode_int8(const struct mxv_gpu_rows *rows, const float 
     const size_t n = (size_t)rows->heads * rows->tokens * rows->d;
     if (n)
         decode_int8<<<linear_blocks(n), MXV_GPU_LINEAR_THREADS>>>(*rows, scale, codes, out);
+    return (int)cudaGetLastError();
+}
+
+static __global__ void e4m3_codes(const struct mxv_gpu_rows s, const float *scale, uint8_t *codes)
+{
+    const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x, row = i / s.d;
+    if (row >= (size_t)s.heads * s.tokens)
+        return;
+    const float x = __fdiv_rn(source_value(s, row, (int)(i % s.d)), scale[row]);
+    codes[i] = __nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3);
+}
+
+// Key of place `place` within 32, so that a thread's packed weights are an operand (pack_e4m3).
+static __device__ __forceinline__ int key_of_place(int place)
+{
+    return place / 16 * 16 + place % 4 / 2 * 8 + place % 16 / 4 * 2 + place % 2;
+}
+
+// A thread takes 32 places of one channel, a block those of all channels.
+static __global__ void e4m3_places(const struct mxv_gpu_rows s, const uint8_t *codes,
+                                   const int32_t *first, int places, uint8_t *v)
+{
+    const int begin = blockIdx.x * 32, head = blockIdx.y, channel = threadIdx.x;
+    int sequence = 0;
+    while (sequence + 1 < s.sequences && first[sequence + 1] <= begin)
+        sequence++;
+    const int token = s.cu[sequence] + begin - first[sequence];
+    const int left = s.cu[sequence + 1] - token;
+    uint32_t word[8] = {};
+#pragma unroll
+    for (int i = 0; i < 32; i++) {
+        const int key = key_of_place(i);
+        if (key < left)
+            word[i / 4] |= (uint32_t)codes[((size_t)head * s.tokens + token + key) * s.d + channel]
+                           << i % 4 * 8;
+    }
+    uint4 *to = (uint4 *)(v + ((size_t)head * s.d + channel) * places + begin);
+    to[0] = make_uint4(word[0], word[1], word[2], word[3]);
+    to[1] = make_uint4(word[4], word[5], word[6], word[7]);
+}
+
+extern "C" int mxv_gpu_values_e4m3(const struct mxv_gpu_rows *rows, const float *scale,
+                                   const int32_t *first, int places, uint8_t *codes, uint8_t *v)
+{
+    const size_t n = (size_t)rows->heads * rows->tokens * rows->d;
+    if (n == 0)
+        return (int)cudaSuccess;
+    e4m3_codes<<<linear_blocks(n), MXV_GPU_LINEAR_THREADS>>>(*rows, scale, codes);
+    e4m3_places<<<dim3(places / 32, rows->heads), rows->d>>>(*rows, codes, first, places, v);
     return (int)cudaGetLastError();
 }

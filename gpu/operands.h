@@ -129,6 +129,13 @@ int mxv_gpu_quantise_int8(const struct mxv_gpu_rows *rows, const float *scale, b
 int mxv_gpu_decode_int8(const struct mxv_gpu_rows *rows, const float *scale, const int8_t *codes,
                         void *out);
 
+// V as E4M3 (contract 5): codes of x / scale of the row, [heads][tokens][d], and what the wgmma
+// engine reads, v [heads][d][places]: the keys of sequence i at first[i] (device memory; multiples
+// of 128), 32 by 32 in the order of gpu/scores_sm90.cuh, zero behind the last key. places: a
+// multiple of 128; v is 16-byte aligned.
+int mxv_gpu_values_e4m3(const struct mxv_gpu_rows *rows, const float *scale, const int32_t *first,
+                        int places, uint8_t *codes, uint8_t *v);
+
 // Bytes of the codes and of the scales, padding included, of `rows` rows of d values.
 size_t mxv_gpu_code_bytes(const struct mxv_gpu_quantiser *q, size_t rows, size_t d);
 size_t mxv_gpu_scale_bytes(const struct mxv_gpu_quantiser *q, size_t rows, size_t d);

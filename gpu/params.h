@@ -16,7 +16,7 @@
 #define MXV_GPU_ROWS       128 // query rows of one thread block; a query tile may need two
 
 // Types of tensors in memory.
-enum mxv_gpu_type { MXV_GPU_F32, MXV_GPU_F16, MXV_GPU_BF16 };
+enum mxv_gpu_type { MXV_GPU_F32, MXV_GPU_F16, MXV_GPU_BF16, MXV_GPU_E4M3 };
 
 // Work of one thread block: rows row .. of query tile `tile` of a sequence. `tile_index` numbers
 // the query tiles through all sequences.
@@ -49,8 +49,11 @@ struct mxv_gpu_call {
     bool lse_natural;
     float c; // binary32 of softmax scale * log2 e
     float tau, offset;
-    enum mxv_gpu_type v_type, out_type; // v_type: f16 or bf16
-    const void *v;                      // [heads_kv][tokens_k][d]
+    enum mxv_gpu_type v_type, out_type; // v_type: f16 or bf16; dma on wgmma: E4M3 as well
+    const void *v;                      // [heads_kv][tokens_k][d]; E4M3: mxv_gpu_values_e4m3
+    const int32_t *v_first;             // E4M3: of each sequence its first place in V
+    int32_t v_places;                   // E4M3: places of a row of V
+    const float *v_scale;               // E4M3: [heads_kv][tokens_k], one for a sequence; or NULL
     void *out;                          // [heads_q][tokens_q][d]
     float *lse;                         // [heads_q][tokens_q], or NULL
     struct mxv_gpu_trace trace;         // used by tracing launches

@@ -90,7 +90,7 @@ static __device__ __forceinline__ struct slot slot_of(const struct memory<K, D, 
                                                       uint32_t count)
 {
     return {operand_at(mem.key_stage(count), 16),
-            operand_at(mem.value_stage(count), BN * 128),
+            operand_at(mem.value_stage(count), K::UNIT == MXV_UNIT_E4M3 ? 16 : BN * 128),
             mem.barrier(K_FULL, count),
             mem.barrier(K_EMPTY, count),
             mem.barrier(V_FULL, count),
@@ -186,6 +186,26 @@ softmax_scores(const typename K::params &p, struct piece<K> &x, const struct key
     return kept;
 }
 
+// E4M3 weights, saturating, as operands of 32 keys: weights[2 t][h] holds the columns 32 t + 2 q,
+// the next, and both 8 further of row half h, weights[2 t + 1][h] those 16 further (q: lane mod 4).
+// V lies in the order of keys that makes this an operand (mxv_gpu_values_e4m3).
+template <int BN>
+static __device__ __forceinline__ void pack_e4m3(const uint32_t (&words)[BN / 8][4],
+                                                 uint32_t (&weights)[BN / 8][2])
+{
+#pragma unroll
+    for (int t = 0; t < BN / 16; t++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            uint32_t pair[2];
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+                pair[i] = pack_pair<MXV_UNIT_E4M3>(__uint_as_float(words[2 * t + i][2 * h]),
+                                                   __uint_as_float(words[2 * t + i][2 * h + 1]));
+            weights[t][h] = pair[0] | pair[1] << 16;
+        }
+}
+
 // Contract 5.7 and 5.8. Multiplying by one changes nothing, so a warp without change leaves O.
 template <class K, int D, int BN, bool OPTIONS>
 static __device__ __forceinline__ void
@@ -200,15 +220,19 @@ round_and_rescale(const struct mxv_gpu_call &call, const struct piece<K> &x, int
             for (int e = 0; e < 4; e++)
                 o[t][e] = __float_as_uint(__fmul_rn(__uint_as_float(o[t][e]), alpha[e / 2]));
     }
+    if constexpr (K::UNIT == MXV_UNIT_E4M3) {
+        pack_e4m3<BN>(words, weights);
+    } else {
 #pragma unroll
-    for (int t = 0; t < BN / 8; t++)
+        for (int t = 0; t < BN / 8; t++)
 #pragma unroll
-        for (int h = 0; h < 2; h++)
-            weights[t][h] = pack_pair<K::UNIT>(__uint_as_float(words[t][2 * h]),
-                                               __uint_as_float(words[t][2 * h + 1]));
+            for (int h = 0; h < 2; h++)
+                weights[t][h] = pack_pair<K::UNIT>(__uint_as_float(words[t][2 * h]),
+                                                   __uint_as_float(words[t][2 * h + 1]));
+    }
     if (OPTIONS && call.trace.score) {
         trace_rows(call, x.w, j, x.row, x.rows);
-        trace_weights(call, x.w, j, x.row, weights);
+        trace_weights<K::UNIT>(call, x.w, j, x.row, weights);
     }
 }
 

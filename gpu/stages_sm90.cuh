@@ -103,6 +103,22 @@ start_piece(const typename K::params &p, const struct tensor_maps &maps, const s
                                          w.q_first + w.first, w.head, q_full);
 }
 
+// V of key tile j: panels of 64 channels, keys one below the other; of E4M3 channels one below the
+// other, each with the tile's keys.
+template <class K, int D, int BN>
+static __device__ __forceinline__ void
+copy_values(const struct mxv_gpu_call &call, const struct tensor_maps &maps, const struct place &w,
+            int j, uint32_t stage, uint32_t full)
+{
+    if constexpr (K::UNIT == MXV_UNIT_E4M3) {
+        barrier_expect(full, BN * D);
+        copy_box(stage, &maps.v, call.v_first[w.sequence] + j * BN, 0, w.kv_head, full);
+    } else {
+        barrier_expect(full, BN * 2 * D);
+        copy_panels<D, BN>(stage, maps.v, MXV_UNIT_F16, w.k_first + j * BN, w.kv_head, full);
+    }
+}
+
 // Copies K and V of the tiles of a piece of work; count: tiles before it.
 template <class K, int D, int BN>
 static __device__ __forceinline__ void
@@ -124,9 +140,8 @@ copy_tiles(const typename K::params &p, const struct tensor_maps &maps, const st
         if (n > 0) {
             const uint32_t full = mem.barrier(V_FULL, count - 1);
             barrier_wait(mem.barrier(V_EMPTY, count - 1), mem.parity(count - 1) ^ 1);
-            barrier_expect(full, mem.STAGE);
-            copy_panels<D, BN>(mem.value_stage(count - 1), maps.v, MXV_UNIT_F16,
-                               w.k_first + tile_at(call, tiles, n - 1) * BN, w.kv_head, full);
+            copy_values<K, D, BN>(call, maps, w, tile_at(call, tiles, n - 1),
+                                  mem.value_stage(count - 1), full);
         }
     }
 }

@@ -227,4 +227,24 @@ static __device__ __forceinline__ void wgmma_columns(uint32_t (&c)[N / 8][4], ui
     }
 }
 
+// The same for E4M3: a 64 rows of 32 keys in registers (a fragment of mma.m16n8k32), b N rows of 32
+// keys, by rows.
+template <int N>
+static __device__ __forceinline__ void wgmma_values_e4m3(uint32_t (&c)[N / 8][4], uint32_t a0,
+                                                         uint32_t a1, uint32_t a2, uint32_t a3,
+                                                         uint64_t b)
+{
+    static_assert(N == 64 || N == 128, "columns of one instruction");
+    if constexpr (N == 64)
+        asm volatile("wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3 {" MXV_WORDS32
+                     "}, {%32,%33,%34,%35}, %36, 1,1,1;"
+                     : MXV_ACC32(c, 0)
+                     : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "l"(b));
+    else
+        asm volatile("wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3 {" MXV_WORDS64
+                     "}, {%64,%65,%66,%67}, %68, 1,1,1;"
+                     : MXV_ACC32(c, 0), MXV_ACC32(c, 8)
+                     : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "l"(b));
+}
+
 #endif

@@ -129,7 +129,9 @@ static int read_log(struct merge *m, size_t file)
     if (!f)
         return cli_usage("merge: %s: %s", m->paths[file], strerror(errno));
     while (status == 0 && (length = mxv_text_line(&line, &room, f)) > 0 && line[length - 1] == '\n')
-        if (line[0] != '\n')
+        if (strlen(line) != (size_t)length)
+            status = refuse_line(m, file, number + 1, "a NUL byte");
+        else if (line[0] != '\n')
             status = take_line(m, line, file, ++number, &ended);
     if (status == 0 && ferror(f))
         status = cli_usage("merge: %s: %s", m->paths[file], mxv_text_error(errno));

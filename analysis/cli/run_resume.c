@@ -122,8 +122,11 @@ int run_resume(struct run *run, bool *has_header)
            line[length - 1] == '\n') {
         bool keep;
         number++;
-        status = take_line(run, line, number, has_header, &keep);
-        if (!keep)
+        if (strlen(line) != (size_t)length)
+            status = cli_usage("--resume: %s: line %zu: a NUL byte", run->log_path, number);
+        else
+            status = take_line(run, line, number, has_header, &keep);
+        if (status != 0 || !keep)
             break;
         end += length;
     }

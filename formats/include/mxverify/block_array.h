@@ -4,8 +4,8 @@
 // Many blocks or INT8 groups at once: what block.h and int8.h define for one, by vectors where the
 // processor has them (simd.h). Same codes and scales, bit for bit, at every level and for every
 // policy; blocks with NaN, Inf or a maximum near the ends of binary32, and policies without a
-// vector form, go through the scalar functions one by one. unit.block_array fails if a code
-// differs. Not in device code.
+// vector form, go through the scalar functions one by one. unit.block_array and unit.int8_array
+// fail if a code differs. Not in device code.
 #ifndef MXVERIFY_BLOCK_ARRAY_H
 #define MXVERIFY_BLOCK_ARRAY_H
 
