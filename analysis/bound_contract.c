@@ -146,6 +146,8 @@ double mxv_bound_score(const struct mxv_bound_contract *c, enum mxv_route route,
     double cut = (u->step + 1) * ldexp(1, -(int)u->frac_bits);
     double keep = ldexp(1, -(int)u->keep_bits);
     bool rebased = c->rebased && route == MXV_ROUTE_LOW;
+    if (rebased && (double)d * q_max * 0x1p16 >= 0x1p127)
+        return INFINITY; // S * phi_q may overflow, k being up to 6 * 2^13 before phi_k
     // a row of K that is small in its tile: its E5M2 codes are at least a quarter of what they
     // count as in the shared exponent
     double largest = fmax(q_max, u->smallest_a) * fmax(k_max, u->smallest_b) * (rebased ? 4 : 1);

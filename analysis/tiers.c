@@ -146,7 +146,14 @@ static enum mxv_status append_file(struct case_list *list, const char *path, uns
             status = MXV_ERR_INPUT;
             break;
         }
-        line[strcspn(line, ends)] = '\0';
+        char *end = line + strcspn(line, ends);
+        if (*end == '\r' && strcmp(end, "\r\n") != 0 && strcmp(end, "\r") != 0) {
+            text_message(message, size, "%s: line %zu: a carriage return inside the line", path,
+                         number);
+            status = MXV_ERR_INPUT;
+            break;
+        }
+        *end = '\0';
         if (line[strspn(line, " \t")])
             status = append_line(list, line, kernels, path, number, message, size);
     }

@@ -257,6 +257,20 @@ static bool channel_is_broken(const struct bound_walk *w, const struct mxv_bound
     return false;
 }
 
+// Whether P of the row is infinite where the contract allows that: 2^(off_P + tau) is beyond the
+// type of P, or what roundings of the largest score make of it.
+static bool weights_overflow(const struct bound_walk *w, const struct mxv_bound_row *r, size_t row,
+                             double top)
+{
+    const struct mxv_bound_contract *c = &w->v->contract;
+    const float *p = &w->h->state.weights[row * w->h->lk];
+    double peak = (double)c->softmax.offset + (double)c->softmax.tau + fabs(top) * 0x1p-20;
+    bool may = !c->p_saturates && exp2(peak) * 1.01 > c->p_largest, found = false;
+    for (size_t n = r->first; may && n < r->end; n++)
+        found |= !isfinite(p[n]);
+    return found;
+}
+
 // False: not to be judged. Else scores of the emulation in w->scores.
 static bool row_can_be_judged(struct bound_walk *w, const struct mxv_bound_row *r, size_t row,
                               const double *exact)
@@ -271,7 +285,8 @@ static bool row_can_be_judged(struct bound_walk *w, const struct mxv_bound_row *
             w->h->unscored[row] = true;
     }
     bool sentinel = a->masked == MXV_MASKED_FINITE && !(top > -5.0e6 * unit + 200);
-    return r->first < r->end && !sentinel && isfinite(top) && !w->h->unscored[row];
+    return r->first < r->end && !sentinel && isfinite(top) && !w->h->unscored[row] &&
+           !weights_overflow(w, r, row, top);
 }
 
 void bound_walk_row(struct bound_walk *w, size_t place)

@@ -321,10 +321,9 @@ static void fill(struct bench *b, int n, bool causal)
     checked((int)cudaMemset(zero, 0, elements / D * sizeof *zero), "memset");
     zeros = zero;
     for (int i = 0; i < SETS; i++) {
-        const uint64_t seed = (uint64_t)(10 * i);
-        b->in[i] =
-            (struct inputs){random_tensor(elements, seed + 1), random_tensor(elements, seed + 2),
-                            random_tensor(elements, seed + 3)};
+        b->in[i].q = random_tensor(elements, (uint64_t)(10 * i + 1));
+        b->in[i].k = random_tensor(elements, (uint64_t)(10 * i + 2));
+        b->in[i].v = random_tensor(elements, (uint64_t)(10 * i + 3));
     }
     const int32_t *cu = cuda_send(&run, starts, sizeof starts);
     for (int i = 0; i < SETS; i++)

@@ -258,8 +258,9 @@ static __global__ void __launch_bounds__(THREADS, 1)
     dma_sm100(const __grid_constant__ params p, const __grid_constant__ struct maps maps)
 {
     extern __shared__ uint8_t shared[];
+    const uint32_t end = shared_address(shared) + SWIZZLE_PATTERN - 1;
     const struct memory<D> mem = {
-        (shared_address(shared) + SWIZZLE_PATTERN - 1) / SWIZZLE_PATTERN *SWIZZLE_PATTERN
+        end - end % SWIZZLE_PATTERN
     };
     struct work x;
     x.w = place_of(p.codes.call, blockIdx.x, blockIdx.y);

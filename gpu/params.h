@@ -80,9 +80,9 @@ struct mxv_gpu_dma {
     int32_t query_tiles;
 };
 
-// dma on the block-scaled units of sm_120a: the q and k of `codes` are packed codes (MXFP8 E4M3
-// high; MXFP4 or NVFP4 low), beside their scale bytes [heads][tokens][d / block]. d: 64 or 128; V:
-// f16.
+// dma on the block-scaled units of sm_120a or sm_100a: the q and k of `codes` are packed codes
+// (MXFP8 E4M3 high; MXFP4 or NVFP4 low), beside their scale bytes [heads][tokens][d / block]. d: 64
+// or 128; V: f16.
 struct mxv_gpu_dma_blocks {
     struct mxv_gpu_dma codes;
     const uint8_t *q_high_scales, *k_high_scales, *q_low_scales, *k_low_scales;
@@ -112,10 +112,10 @@ extern "C" {
 int mxv_gpu_flash(const struct mxv_gpu_flash *p, bool trace);
 int mxv_gpu_dma(const struct mxv_gpu_dma *p, bool trace);
 int mxv_gpu_tilemix(const struct mxv_gpu_tilemix *p, bool trace);
-// Compiled for sm_120a alone, and only where the build names that architecture; never run.
+// Each compiled for its architecture alone (sm_120a, sm_100a), and only where the build names it;
+// never run. sm100: key tiles of 128 keys.
 int mxv_gpu_dma_sm120(const struct mxv_gpu_dma_blocks *p, bool trace);
-int mxv_gpu_dma_sm100(const struct mxv_gpu_dma_blocks *p,
-                      bool trace); // the same for sm_100a; tile_n 128
+int mxv_gpu_dma_sm100(const struct mxv_gpu_dma_blocks *p, bool trace);
 
 #ifdef __cplusplus
 }

@@ -15,8 +15,8 @@
 
 enum { STAGES = 3, LOADER = 128, ISSUER = 160, THREADS = 192, SWIZZLE_PATTERN = 1024 };
 
-// mbarriers. Q, K and V full: bytes arrived, and 32 lanes have stored scales. K and V empty, scores
-// and output ready: commits. Weights ready: all 128 rows; also says that the scores have been read.
+// mbarriers. Full: bytes arrived and, but for V, 32 lanes have stored scales. Empty, scores and
+// output ready: commits. Weights ready: all 128 rows; also says that the scores have been read.
 enum {
     Q_FULL,
     WEIGHTS_READY,

@@ -35,9 +35,8 @@ static int check_shape(const struct mxv_attention *a, char *msg, size_t size)
             "tile=%zux%zu: query rows must be a multiple of 16 and keys a multiple of 32, "
             "both at most 256",
             a->tile_m, a->tile_n);
-    if (!(a->scale > 0) || a->scale > 1e30)
-        return refuse(msg, size, "scale=%g: the softmax scale must be positive and finite",
-                      a->scale);
+    if (!(a->scale >= 1e-30 && a->scale <= 1e30)) // log2 e times it is no binary32 zero
+        return refuse(msg, size, "scale=%g: the softmax scale lies in 1e-30..1e30", a->scale);
     return 0;
 }
 

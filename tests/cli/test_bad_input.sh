@@ -90,6 +90,17 @@ check "explain: full device" 3 "$("$program" explain e4m3 7e > /dev/full 2>/dev/
 
 printf 'dma lq=3 lk=3\000 zzz\n' > "$work/nul.cases"
 refuse "NUL in a case file" "nul.cases.*line 1.*NUL" run --cases "$work/nul.cases" --out "$work/o"
+printf 'dma lq=3 lk=3\rdma lq=4 lk=4\r' > "$work/cr.cases"
+refuse "line ends without line feeds" "cr.cases: line 1: a carriage return" run --cases "$work/cr.cases" --out "$work/o"
+printf '0\000 zzz\n' > "$work/nul.plan"
+refuse "NUL in a plan file" "nul.plan: line 1" repro "tilemix lq=16 lk=32 plan=file planfile=$work/nul.plan" --out "$work/o"
+printf 'dma lq=3 lk=3\r\n# a\rb\r\ndma lq=4 lk=4\r' > "$work/crlf.cases"
+"$program" run --cases "$work/crlf.cases" --no-truth --maps none --out "$work/nul" > /dev/null 2>&1
+check "CR before LF and at the end" "0 2" "$? $(grep -c '"record":"case"' "$work/nul/run.jsonl")"
+sed '2s/$/\x00{/' "$work/nul/run.jsonl" > "$work/nul.jsonl"
+refuse "NUL in a log to merge" "nul.jsonl: line 2: a NUL byte" merge "$work/merged.jsonl" "$work/nul.jsonl"
+mv "$work/nul.jsonl" "$work/nul/run.jsonl"
+refuse "NUL in a log to resume" "run.jsonl: line 2: a NUL byte" run --cases "$work/crlf.cases" --no-truth --maps none --out "$work/nul" --resume
 
 # output folders
 : > "$work/file"

@@ -60,6 +60,9 @@ write() { # inputs, tiles
 write "$inputs" "$tiles"
 recorded --kernel flash
 check "the record as it is" 0 $?
+sed -i 's/$/\r/' data/golden/h200/flash.txt
+recorded --kernel flash
+check "with carriage returns" 0 $?
 write "$inputs" "$other"
 recorded --kernel flash
 check "one other tile fails" 1 $?

@@ -129,6 +129,27 @@ static struct mxv_verify_result verify(const char *line)
     return r;
 }
 
+// Infinite P, or an infinite S * phi_q, where exact attention is finite: what the contract says.
+static void test_overflow_is_no_disagreement(void **unused)
+{
+    static const char *const lines[] = {
+        "flash lq=20 lk=40 d=32 poff=64",
+        "flash lq=40 lk=300 d=32 tau=64 gen=rising_max gain=4",
+        "dma lq=20 lk=40 d=32 poff=64 mode=low gen=zero_blocks",
+        "dma arch=sm_90 lq=5 lk=20 d=32 in=bf16 v=bf16 tile=16x32 scale=1e30 mode=low rebase=1 "
+        "gain=1e4",
+        "tilemix arch=sm_90 lq=70 lk=20 d=96 in=bf16 mask=full align=tl tile=16x96 tau=4 "
+        "masked=finite scale=1e10 plan=checker kgran=warp fold=1 gen=equal seed=a48b5e8",
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        struct mxv_verify_result r = verify(lines[i]);
+        if (r.verdict != MXV_VERDICT_PASS || !r.same_bits || !(r.worst_bound_ratio <= 1))
+            fail_msg("%s: %s %s", lines[i], mxv_verdict_name(r.verdict), r.reason);
+        mxv_verify_free(&r);
+    }
+}
+
 // A causal leak and a wrong exponential base leave the bound, contract and model.
 static void test_broken_kernels_are_proved_wrong(void **unused)
 {
@@ -223,6 +244,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bounds_hold_and_are_tight),
+        cmocka_unit_test(test_overflow_is_no_disagreement),
         cmocka_unit_test(test_broken_kernels_are_proved_wrong),
         cmocka_unit_test(test_other_kernels_of_the_model_pass),
         cmocka_unit_test(test_terms_of_a_single_key),

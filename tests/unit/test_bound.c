@@ -146,6 +146,21 @@ static void test_scores_of_rebased_rows(void **unused)
     assert_true(worst > 0.01);
 }
 
+// fl(S * phi_q) is infinite where the score is not: q = 1.75 * 2^112, k = 1.75 * 2^-40.
+static void test_rebased_rows_may_overflow_on_the_way(void **unused)
+{
+    struct mxv_attention a = call_of(MXV_KERNEL_DMA, MXV_ARCH_SM_90, MXV_F16);
+    struct mxv_bound_contract c;
+    const float s = (float)D * 0x1.cp+15f * 0x1.cp+15f, q_factor = 0x1p97f, k_factor = 0x1p-55f;
+    const double q = 0x1.cp+112, k = 0x1.cp-40;
+    (void)unused;
+    a.rebase = true;
+    assert_true(mxv_bound_contract_of(&a, &c));
+    assert_true(isinf(s * q_factor * k_factor) && (double)D * q * k < 0x1p127);
+    assert_true(isinf(mxv_bound_score(&c, MXV_ROUTE_LOW, D, (double)D * q * k, q, k)));
+    assert_true(isfinite(mxv_bound_score(&c, MXV_ROUTE_LOW, D, 1, 0x1p100, 0x1p-100)));
+}
+
 static void test_units_of_dma_have_a_bound(void **unused)
 {
     (void)unused;
@@ -382,6 +397,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scores_of_every_16_bit_unit),
         cmocka_unit_test(test_scores_of_rebased_rows),
+        cmocka_unit_test(test_rebased_rows_may_overflow_on_the_way),
         cmocka_unit_test(test_units_of_dma_have_a_bound),
         cmocka_unit_test(test_softmax_against_long_double),
         cmocka_unit_test(test_score_term_covers_moved_scores),

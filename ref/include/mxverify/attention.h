@@ -203,7 +203,7 @@ struct mxv_attention {
     enum mxv_element in;  // MXV_F16, MXV_BF16 or MXV_F32: what q, k, v are exact in
     enum mxv_element vt;  // type of V and P in the PV product: MXV_F16, MXV_BF16 or MXV_E4M3
     enum mxv_element out; // MXV_F32, MXV_F16 or MXV_BF16
-    double scale;         // softmax scale, > 0
+    double scale;         // softmax scale, 1e-30 .. 1e30
     enum mxv_mask mask;
     enum mxv_align align;
     long left, right; // window: inclusive distances from the diagonal, -1 unlimited
