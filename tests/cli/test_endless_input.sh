@@ -15,6 +15,7 @@ cd "$work" || exit 1
 refused() {
     what=$1 said=$2
     shift 2
+    # shellcheck disable=SC3045 # dash has ulimit -v
     (ulimit -v 2097152 && OMP_NUM_THREADS=2 timeout 60 "$program" "$@") > txt 2> err < /dev/zero
     check "$what: refused" 3 $?
     check "$what: says why" yes "$(grep -q -e "$said" err && echo yes || head -c 300 err)"
