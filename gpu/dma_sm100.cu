@@ -11,6 +11,7 @@
 // which run while tile n is weighed, then the weights of tile n, which the rows have put into
 // tensor memory, times V. Chains ascend in channels and keys, as they are issued (PTX ISA 9.2,
 // 9.7.16.6.2).
+#include "launch_sm90.h"
 #include "stages_sm100.cuh"
 
 #include <cuda_runtime_api.h>
@@ -288,51 +289,26 @@ static __global__ void __launch_bounds__(THREADS, 1)
     }
 }
 
-typedef CUresult encode_function(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *,
-                                 const cuuint64_t *, const cuuint64_t *, const cuuint32_t *,
-                                 const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
-                                 CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
-
-// Boxes of 128 rows of a head and up to 128 bytes of each, swizzled at that width, of the tensor
-// [heads][tokens][row_bytes]. NULL stands for a route that the call lacks.
-static CUresult map_rows(encode_function *encode, CUtensorMap *map, const void *tensor,
-                         int row_bytes, int tokens, int heads)
+// Boxes of 128 rows of a head and up to 128 bytes of each, of the tensor
+// [heads][tokens][row_bytes].
+static int map_rows(CUtensorMap *map, const void *tensor, int row_bytes, int tokens, int heads)
 {
-    const cuuint64_t row = (cuuint64_t)row_bytes;
-    const cuuint64_t sizes[3] = {row, (cuuint64_t)tokens, (cuuint64_t)heads};
-    const cuuint64_t strides[2] = {row, row * (cuuint64_t)tokens};
-    const cuuint32_t bytes = row_bytes < 128 ? (cuuint32_t)row_bytes : 128, steps[3] = {1, 1, 1};
-    const cuuint32_t box[3] = {bytes, ROW_KEYS, 1};
-    if (!tensor)
-        return CUDA_SUCCESS;
-    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 3, const_cast<void *>(tensor), sizes, strides,
-                  box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                  bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
-                  : bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
-                                : CU_TENSOR_MAP_SWIZZLE_32B,
-                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    return mxv_gpu_map_box(map, tensor, true, row_bytes, tokens, heads,
+                           row_bytes < 128 ? row_bytes : 128, ROW_KEYS);
 }
 
 template <int LOW> static int make_maps(const params &p, struct maps &maps)
 {
     const struct mxv_gpu_call &call = p.codes.call;
-    void *function = NULL;
-    enum cudaDriverEntryPointQueryResult found;
-    const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function,
-                                                               12000, cudaEnableDefault, &found);
-    if (error != cudaSuccess || found != cudaDriverEntryPointSuccess)
-        return (int)cudaErrorNotSupported;
-    encode_function *encode = (encode_function *)function;
-    CUresult result = map_rows(encode, &maps.v, call.v, 2 * call.d, call.tokens_k, call.heads_kv);
-    for (int r = 0; r < 2 && result == CUDA_SUCCESS; r++) {
+    int error = map_rows(&maps.v, call.v, 2 * call.d, call.tokens_k, call.heads_kv);
+    for (int r = 0; r < 2 && error == (int)cudaSuccess; r++) {
         const int bytes = unit_row_bytes(route_unit<LOW>(r), call.d);
-        result = map_rows(encode, &maps.q[r], rules::query(p.codes, r), bytes, call.tokens_q,
-                          call.heads_q);
-        if (result == CUDA_SUCCESS)
-            result = map_rows(encode, &maps.k[r], rules::keys(p.codes, r), bytes, call.tokens_k,
-                              call.heads_kv);
+        error = map_rows(&maps.q[r], rules::query(p.codes, r), bytes, call.tokens_q, call.heads_q);
+        if (error == (int)cudaSuccess)
+            error =
+                map_rows(&maps.k[r], rules::keys(p.codes, r), bytes, call.tokens_k, call.heads_kv);
     }
-    return result == CUDA_SUCCESS ? (int)cudaSuccess : (int)cudaErrorInvalidValue;
+    return error;
 }
 
 template <int LOW, int D, bool OPTIONS>

@@ -50,9 +50,8 @@ static encode_function *find_encode(void)
     return either.function;
 }
 
-// A tensor [heads][rows][columns] of bytes or 16-bit words, in boxes of one head.
-static int encode_map(CUtensorMap *map, const void *tensor, bool bytes, int columns, int rows,
-                      int heads, int box_columns, int box_rows)
+int mxv_gpu_map_box(CUtensorMap *map, const void *tensor, bool bytes, int columns, int rows,
+                    int heads, int box_columns, int box_rows)
 {
     encode_function *encode = find_encode();
     const cuuint64_t size = bytes ? 1 : 2, row = (cuuint64_t)columns * size;
@@ -67,7 +66,9 @@ static int encode_map(CUtensorMap *map, const void *tensor, bool bytes, int colu
     const CUresult result =
         encode(map, bytes ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : CU_TENSOR_MAP_DATA_TYPE_UINT16, 3,
                (void *)tensor, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-               box[0] * size == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B,
+               box[0] * size == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+               : box[0] * size == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                     : CU_TENSOR_MAP_SWIZZLE_32B,
                CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return result == CUDA_SUCCESS ? (int)cudaSuccess : (int)cudaErrorInvalidValue;
 }
@@ -75,10 +76,5 @@ static int encode_map(CUtensorMap *map, const void *tensor, bool bytes, int colu
 int mxv_gpu_map_tensor(CUtensorMap *map, const void *tensor, bool bytes, int d, int tokens,
                        int heads, int box_rows)
 {
-    return encode_map(map, tensor, bytes, d, tokens, heads, bytes ? d : 64, box_rows);
-}
-
-int mxv_gpu_map_values_e4m3(CUtensorMap *map, const void *v, int places, int d, int heads, int keys)
-{
-    return encode_map(map, v, true, places, d, heads, keys, d);
+    return mxv_gpu_map_box(map, tensor, bytes, d, tokens, heads, bytes ? d : 64, box_rows);
 }

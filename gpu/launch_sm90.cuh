@@ -27,8 +27,8 @@ template <class K> static int make_maps(const typename K::params &p, struct tens
 {
     const struct mxv_gpu_call &call = p.call;
     int error = (int)K::UNIT == (int)MXV_UNIT_E4M3
-                    ? mxv_gpu_map_values_e4m3(&maps.v, call.v, call.v_places, call.d, call.heads_kv,
-                                              call.tile_n)
+                    ? mxv_gpu_map_box(&maps.v, call.v, true, call.v_places, call.d, call.heads_kv,
+                                      call.tile_n, call.d)
                     : mxv_gpu_map_tensor(&maps.v, call.v, false, call.d, call.tokens_k,
                                          call.heads_kv, call.tile_n);
     for (int r = 0; r < K::ROUTES && error == (int)cudaSuccess; r++) {

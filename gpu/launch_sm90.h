@@ -22,16 +22,15 @@ struct tensor_maps { // of the copies of Q and K by route, and of V
 // d = 64 or 128, key tiles of 64 or 128 keys, and at least one key.
 bool mxv_gpu_takes_wgmma(const struct mxv_gpu_call *call);
 
+// Boxes of one head of the tensor [heads][rows][columns] of bytes or 16-bit words, swizzled at
+// their width of 128, 64 or 32 bytes. NULL stands for a tensor that the call lacks. A cudaError_t.
+int mxv_gpu_map_box(CUtensorMap *map, const void *tensor, bool bytes, int columns, int rows,
+                    int heads, int box_columns, int box_rows);
+
 // Boxes of box_rows tokens of one head and 128 bytes of channels (or d, if less) of the tensor
-// [heads][tokens][d] of 16-bit words, or of bytes. NULL stands for a route that the call lacks. A
-// cudaError_t.
+// [heads][tokens][d] of 16-bit words, or of bytes; otherwise as mxv_gpu_map_box.
 int mxv_gpu_map_tensor(CUtensorMap *map, const void *tensor, bool bytes, int d, int tokens,
                        int heads, int box_rows);
-
-// Boxes of `keys` places (64 or 128) of all d channels of one head of V as mxv_gpu_values_e4m3
-// leaves it.
-int mxv_gpu_map_values_e4m3(CUtensorMap *map, const void *v, int places, int d, int heads,
-                            int keys);
 
 int mxv_gpu_multiprocessors(void);
 

@@ -155,7 +155,7 @@ int mxv_gpu_tensor_amax(const void *data, enum mxv_gpu_type type, size_t n, floa
 int mxv_gpu_decode(enum mxv_gpu_block_format format, const uint8_t *codes, const uint8_t *scales,
                    size_t elements, uint16_t *out);
 
-// A side of dma with rebase=1 (docs/kernels/dma.md 1.4). Pieces: rows `row` .. `row` + 127 of a
+// A side of dma with rebase=1 (docs/kernels/dma.md 1.5). Pieces: rows `row` .. `row` + 127 of a
 // sequence, as far as it has them; for K each is a key tile of `tile` rows, which share a power of
 // two; for Q `tile` is 0 and each row has its own.
 struct mxv_gpu_dma_side {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operands of dma with rebase=1 (docs/kernels/dma.md 1.4): E2M1 codes under block scales become
+// Operands of dma with rebase=1 (docs/kernels/dma.md 1.5): E2M1 codes under block scales become
 // E5M2 codes under one power of two for each row of Q and each key tile of K.
 //
 // With B the largest scale byte that shares the power, a code v * 2^(e - 127) becomes

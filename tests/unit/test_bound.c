@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 // clang-format on
-#include <math.h>
+#include "uniform_codes.h"
 #include <mxverify/bound.h>
 #include <mxverify/compare.h>
 #include <mxverify/matrix_unit.h>
@@ -19,19 +19,6 @@
 #include <string.h>
 
 enum { D = 128, KEYS = 96 };
-
-static uint64_t state;
-
-static uint32_t draw(void)
-{
-    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)(state >> 33);
-}
-
-static double uniform(void)
-{
-    return ldexp((double)draw(), -30) - 1;
-}
 
 static struct mxv_attention call_of(enum mxv_kernel kernel, enum mxv_arch arch, enum mxv_element vt)
 {
@@ -45,14 +32,6 @@ static struct mxv_attention call_of(enum mxv_kernel kernel, enum mxv_arch arch, 
                                   .tile_n = 32,
                                   .high = MXV_HIGH_MXFP8_E4M3,
                                   .low = MXV_LOW_MXFP4};
-}
-
-static uint32_t code_of(enum mxv_element format, double x)
-{
-    float f = (float)x;
-    uint32_t word;
-    memcpy(&word, &f, sizeof word);
-    return (uint32_t)mxv_element_from_f32(format, word, NULL);
 }
 
 static void fill(enum mxv_element format, double spread, uint32_t *codes, double *values, size_t n)
@@ -103,62 +82,6 @@ static void test_scores_of_every_16_bit_unit(void **unused)
         printf("%s: largest error / bound %.3f\n", units[u].model, worst);
         assert_true(worst > 0.01); // a bound a hundred times too wide would be useless
     }
-}
-
-// Option rebase: E2M1 values at a distance from the base, up to rows of K that are nothing but
-// subnormals of E5M2.
-static void test_scores_of_rebased_rows(void **unused)
-{
-    static const double values[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
-    struct mxv_attention a = call_of(MXV_KERNEL_DMA, MXV_ARCH_SM_90, MXV_F16);
-    const struct mxv_mma_model *m = mxv_mma_find("sm_90.wgmma.e5m2.f32");
-    struct mxv_bound_contract c;
-    double worst = 0;
-    (void)unused;
-    a.rebase = true;
-    assert_true(mxv_bound_contract_of(&a, &c));
-    assert_non_null(m);
-    state = 77;
-    for (size_t trial = 0; trial < 20000; trial++) {
-        uint32_t q[D], k[D];
-        double sum = 0, size = 0, q_max = 0, k_max = 0;
-        for (size_t i = 0; i < D; i++) {
-            const bool edge = trial % 2 != 0; // one large product, all others just below its grid
-            const double below = edge ? (i ? 12 + (double)(trial / 2 % 4) : 0)
-                                      : floor(fabs(uniform()) * (double)(trial % 8) * 4);
-            const double x = values[(size_t)(fabs(uniform()) * 7.99)] * (uniform() < 0 ? -1 : 1);
-            const double y = values[(size_t)(fabs(uniform()) * 7.99)] * (uniform() < 0 ? -1 : 1);
-            q[i] = code_of(MXV_E5M2, ldexp(edge && i == 0 ? 6 : x, 13 - (int)below));
-            k[i] = code_of(MXV_E5M2, ldexp(edge ? 6 : y, 13 - (int)(trial % 31)));
-            const double qv = mxv_code_value(MXV_E5M2, q[i]), kv = mxv_code_value(MXV_E5M2, k[i]);
-            sum += qv * kv;
-            size += fabs(qv * kv);
-            q_max = fmax(q_max, fabs(qv));
-            k_max = fmax(k_max, fabs(kv));
-        }
-        double got = mxv_code_value(MXV_F32, mxv_mma_dot(m, D, q, k, 0, NULL, NULL));
-        double bound = mxv_bound_score(&c, MXV_ROUTE_LOW, D, size, q_max, k_max);
-        if (fabs(got - sum) > bound)
-            fail_msg("trial %zu: error %g, bound %g", trial, fabs(got - sum), bound);
-        worst = fmax(worst, fabs(got - sum) / bound);
-    }
-    printf("rebased low route: largest error / bound %.3f\n", worst);
-    assert_true(worst > 0.01);
-}
-
-// fl(S * phi_q) is infinite where the score is not: q = 1.75 * 2^112, k = 1.75 * 2^-40.
-static void test_rebased_rows_may_overflow_on_the_way(void **unused)
-{
-    struct mxv_attention a = call_of(MXV_KERNEL_DMA, MXV_ARCH_SM_90, MXV_F16);
-    struct mxv_bound_contract c;
-    const float s = (float)D * 0x1.cp+15f * 0x1.cp+15f, q_factor = 0x1p97f, k_factor = 0x1p-55f;
-    const double q = 0x1.cp+112, k = 0x1.cp-40;
-    (void)unused;
-    a.rebase = true;
-    assert_true(mxv_bound_contract_of(&a, &c));
-    assert_true(isinf(s * q_factor * k_factor) && (double)D * q * k < 0x1p127);
-    assert_true(isinf(mxv_bound_score(&c, MXV_ROUTE_LOW, D, (double)D * q * k, q, k)));
-    assert_true(isfinite(mxv_bound_score(&c, MXV_ROUTE_LOW, D, 1, 0x1p100, 0x1p-100)));
 }
 
 static void test_units_of_dma_have_a_bound(void **unused)
@@ -396,8 +319,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scores_of_every_16_bit_unit),
-        cmocka_unit_test(test_scores_of_rebased_rows),
-        cmocka_unit_test(test_rebased_rows_may_overflow_on_the_way),
         cmocka_unit_test(test_units_of_dma_have_a_bound),
         cmocka_unit_test(test_softmax_against_long_double),
         cmocka_unit_test(test_score_term_covers_moved_scores),

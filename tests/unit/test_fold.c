@@ -5,24 +5,11 @@
 // taps; the exponent of every weight is then worked out as docs/kernels/tilemix.md 3 and
 // contract.md 5 have it. Scores are so large that the last bit of the exponent's product shows in
 // the weight.
-#include "test_plain_case.h"
+#include "test_both_emulations.h"
 #include <math.h>
 #include <mxverify/special.h>
 
 enum { D = 32, LQ = 20, LK = 100, BM = 16, BN = 32 };
-
-typedef int emulation(const struct mxv_attention *a, size_t sequence, size_t head, uint32_t *out,
-                      uint32_t *lse, const struct mxv_tap_sink *sink, char *message, size_t size);
-static emulation *const emulations[] = {mxv_plain_head, mxv_engine_head};
-
-static void run(struct plain_case *t, emulation *head)
-{
-    const struct mxv_tap_sink sink = {case_take, t};
-    char message[200] = "";
-    case_forget_taps(t);
-    if (head(&t->a, 0, 0, t->out, t->lse, &sink, message, sizeof message) != 0)
-        fail_msg("refused: %s", message);
-}
 
 // Key tiles 0 and 2 are FP16, 1 and 3 INT8, in both query tiles.
 static const uint64_t words[2] = {5, 5};

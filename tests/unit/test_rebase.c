@@ -4,23 +4,10 @@
 // Option rebase of kernel dma in both emulations: codes worked out by hand for blocks at 0 and 28
 // to 33 binades below the base, NaN and zero blocks, both zeros, infinities; bases of rows and of
 // ragged key tiles; scores of exactly representable operands; the truth's operands.
-#include "test_plain_case.h"
+#include "test_both_emulations.h"
 #include <math.h>
 
 enum { BLOCKS = 8, BLOCK = 32, D = BLOCKS * BLOCK, LEVELS = 8, BYTE_OF_ONE = 127, TOP = 12 };
-
-typedef int emulation(const struct mxv_attention *a, size_t sequence, size_t head, uint32_t *out,
-                      uint32_t *lse, const struct mxv_tap_sink *sink, char *message, size_t size);
-static emulation *const emulations[] = {mxv_plain_head, mxv_engine_head};
-
-static void run(struct plain_case *t, emulation *head)
-{
-    const struct mxv_tap_sink sink = {case_take, t};
-    char message[200] = "";
-    case_forget_taps(t);
-    if (head(&t->a, 0, 0, t->out, t->lse, &sink, message, sizeof message) != 0)
-        fail_msg("refused: %s", message);
-}
 
 static void rebased_case(struct plain_case *t, size_t lq, size_t lk, size_t d)
 {
