@@ -38,7 +38,8 @@ static void model_terms(const struct mxv_bound_contract *c, const struct mxv_bou
     if (!c->softmax.log2_scores) // the constant c, which moves all keys alike
         t[MXV_BOUND_EXP2] += unit * (fabs(mass->top) + mass->slack);
     t[MXV_BOUND_SUM] = mass->sum / ((1 - mass->sum) * ln_2);
-    double lag = (double)c->softmax.tau + fabs((double)c->softmax.offset) + mass->slack;
+    double lag =
+        (double)c->softmax.tau + fabs((double)c->softmax.offset) + mass->slack + mass->moved;
     t[MXV_BOUND_LOGARITHM] = logarithm_error(fabs(log_sum) + 1 + lag, fabs(mass->top) + lag);
 }
 

@@ -167,6 +167,12 @@ static void add_step(struct chain *s, const struct mxv_bound_unit *u, size_t d, 
         add_member_step(s, u, d, n, gap, v);
 }
 
+// Whether no accumulator can have overflowed.
+static bool in_range(const struct chain *s, size_t c)
+{
+    return s->magnitude[c] + s->own[c] + s->rescale[c] < 0x1p127;
+}
+
 static void add_tile(struct chain *s, const struct mxv_bound_contract *c,
                      const struct mxv_bound_row *row, const struct mxv_bound_state *state,
                      size_t first)
@@ -178,6 +184,9 @@ static void add_tile(struct chain *s, const struct mxv_bound_contract *c,
                  s->members ? s->members->gap + first + i : NULL,
                  state->values + (first + i) * row->d);
     }
+    for (size_t i = 0; i < row->d; i++)
+        if (!in_range(s, i))
+            s->own[i] = INFINITY;
 }
 
 static void run_chain(struct chain *s, const struct mxv_bound_contract *c,
@@ -199,27 +208,47 @@ static void run_chain(struct chain *s, const struct mxv_bound_contract *c,
 // row sum may be smaller. Two weights that each lie within 5 % of the exact one and are rounded to
 // 2^-4 at worst differ by less than a factor 1.26, beside one subnormal step; else nothing but the
 // largest weight there can be is known.
-static double set_model(struct chain *s, const struct mxv_bound_contract *c, double similarity,
-                        double largest_sum)
+static double set_model(struct chain *s, const struct mxv_bound_contract *c,
+                        const struct mxv_bound_mass *mass, double sum)
 {
+    double least_sum = exp2((double)c->softmax.offset - mass->moved) * 0.99;
     s->more = 1.26;
     s->step = ldexp(1, c->p_emin - c->p_frac_bits);
-    if (similarity <= 0.05)
+    if (mass->largest <= 0.05)
         return 1.11;
-    s->flat = exp2((double)c->softmax.offset + (double)c->softmax.tau) * 1.05;
-    return fmax(largest_sum, 1) * 1.01;
+    s->flat = exp2((double)c->softmax.offset + (double)c->softmax.tau + mass->moved) * 1.05;
+    return fmax(sum / least_sum, 1) * 1.01;
+}
+
+static const struct mxv_bound_product unbounded = {0,        INFINITY, INFINITY, INFINITY,
+                                                   INFINITY, INFINITY, INFINITY, INFINITY};
+
+static struct mxv_bound_product product_of(const struct chain *s, size_t i, double f, double other,
+                                           double noise)
+{
+    if (!in_range(s, i))
+        return unbounded;
+    return (struct mxv_bound_product){
+        .centre = s->sum[i] * f,
+        .noise = s->magnitude[i] * f * noise,
+        .size = s->magnitude[i] * f,
+        .own = s->own[i] * f,
+        .any = s->any[i] * f * other,
+        .rescale = s->rescale[i] * f,
+        .gap = s->gap[i] * f,
+        .member = s->member[i] * f,
+    };
 }
 
 void mxv_bound_products(const struct mxv_bound_contract *c, const struct mxv_bound_row *row,
-                        const struct mxv_bound_state *state, double similarity,
+                        const struct mxv_bound_state *state, const struct mxv_bound_mass *mass,
                         const struct mxv_bound_members *members, struct mxv_bound_product *out)
 {
     size_t d = row->d;
     double *m = calloc(12 * d + 1, sizeof *m), f = state->v_scale / (double)state->sum;
-    bool usable = m && state->sum > 0 && isfinite(state->sum);
+    bool usable = m && state->sum >= 0x1p-125F && state->sum <= 0x1p125F;
     for (size_t i = 0; i < d && !usable; i++)
-        out[i] = (struct mxv_bound_product){0,        INFINITY, INFINITY, INFINITY,
-                                            INFINITY, INFINITY, INFINITY, INFINITY};
+        out[i] = unbounded;
     if (usable) {
         struct chain s = {.sum = m,
                           .magnitude = m + d,
@@ -236,20 +265,10 @@ void mxv_bound_products(const struct mxv_bound_contract *c, const struct mxv_bou
                           .before = m + 11 * d,
                           .least_p = c->pv.smallest_a,
                           .least_v = c->pv.smallest_b};
-        double least_sum = exp2((double)c->softmax.offset) * 0.99;
-        double other = set_model(&s, c, similarity, (double)state->sum / least_sum);
+        double other = set_model(&s, c, mass, (double)state->sum);
         run_chain(&s, c, row, state);
         for (size_t i = 0; i < d; i++)
-            out[i] = (struct mxv_bound_product){
-                .centre = s.sum[i] * f,
-                .noise = s.magnitude[i] * f * (double)(row->keys + 16) * 0x1p-51,
-                .size = s.magnitude[i] * f,
-                .own = s.own[i] * f,
-                .any = s.any[i] * f * other,
-                .rescale = s.rescale[i] * f,
-                .gap = s.gap[i] * f,
-                .member = s.member[i] * f,
-            };
+            out[i] = product_of(&s, i, f, other, (double)(row->keys + 16) * 0x1p-51);
     }
     free(m);
 }

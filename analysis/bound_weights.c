@@ -256,14 +256,38 @@ static void add_mass(const struct bound_rows_walk *w, size_t n, double weight,
         mass->kept = fmax(mass->kept, moved_by_roundings(w, n));
 }
 
+// By how much roundings of M, and with option fold of the scales, may move all weights of a row
+// together, log2 units. It cancels in O / l as long as neither P nor l leaves its range.
+static double moved_together(const struct bound_rows_walk *w)
+{
+    double moved = 0;
+    for (size_t j = 0; j < w->tiles; j++) {
+        double m = fabs(w->tile[j].shift) + w->worst_slack;
+        double apart = w->row->routes[j] == MXV_ROUTE_INT8 ? w->c->folded * m : 0;
+        if (w->row->routes[j] != MXV_ROUTE_SKIP && m < (double)INFINITY)
+            moved = fmax(moved, bound_shift_error(w->c, m) + apart);
+    }
+    return moved;
+}
+
+// Whether P of a row's largest scores and their sum stay where rcp.approx.ftz keeps its precision.
+static bool sum_in_range(const struct bound_rows_walk *w, double moved)
+{
+    double off = w->c->softmax.offset, keys = (double)w->row->keys;
+    return exp2(off + w->c->softmax.tau + moved) * keys < 0x1p125 && exp2(off - moved) > 0x1p-125;
+}
+
 // Sums over the keys, before they are divided by what the errors leave of the row sum. Returns
 // sum p |e|.
 static double add_keys(const struct bound_rows_walk *w, const double *weights, const double *centre,
                        bool relative, struct mxv_bound_terms *terms, struct mxv_bound_mass *mass)
 {
     const struct mxv_bound_row *row = w->row;
-    *mass =
-        (struct mxv_bound_mass){.sum = bound_sum_error(w), .top = w->top, .slack = w->worst_slack};
+    double moved = moved_together(w);
+    *mass = (struct mxv_bound_mass){.sum = bound_sum_error(w),
+                                    .top = w->top,
+                                    .slack = w->worst_slack,
+                                    .moved = sum_in_range(w, moved) ? moved : (double)INFINITY};
     for (size_t i = 0; i < row->d; i++)
         for (unsigned t = MXV_BOUND_SCORE; t <= MXV_BOUND_SUM; t++)
             terms[i].term[t] = 0;
@@ -277,20 +301,32 @@ static double add_keys(const struct bound_rows_walk *w, const double *weights, c
     return mass->score + mass->exponential + mass->rescale;
 }
 
+// Terms of a row whose weights have errors of one half or more.
+static void unknown_weights(const struct bound_rows_walk *w, const double *centre,
+                            const struct mxv_bound_mass *mass, struct mxv_bound_terms *terms)
+{
+    const struct mxv_bound_contract *c = w->c;
+    double moved = mass->moved, off = c->softmax.offset;
+    double peak = exp2(off + c->softmax.tau + moved), half = ldexp(1, -c->p_frac_bits);
+    double cut = peak * 1.01 <= c->p_largest ? half : c->p_saturates ? 1 : (double)INFINITY;
+    double step = exp2(moved - off) * fmax(ldexp(1, c->p_emin - c->p_frac_bits), 0x1p-126);
+    range_terms(w->row, centre, cut, step, mass->sum * 2, terms);
+}
+
 static void row_terms(const struct bound_rows_walk *w, const double *weights, const double *centre,
                       struct mxv_bound_terms *terms, struct mxv_bound_mass *mass)
 {
     const struct mxv_bound_row *row = w->row;
-    const struct mxv_bound_contract *c = w->c;
     struct mxv_bound_mass again;
     double all = add_keys(w, weights, centre, false, terms, mass), sum = mass->sum;
+    if (isinf(mass->moved)) {
+        range_terms(row, centre, INFINITY, INFINITY, INFINITY, terms);
+        return;
+    }
     if (!(all < 0.5) && w->slack && w->best < row->keys)
         all = add_keys(w, weights, centre, true, terms, &again);
     if (!(all < 0.5)) {
-        double peak = exp2(c->softmax.offset + c->softmax.tau), half = ldexp(1, -c->p_frac_bits);
-        double cut = peak * 1.01 <= c->p_largest ? half : c->p_saturates ? 1 : (double)INFINITY;
-        double step = exp2(c->p_emin - c->p_frac_bits - (double)c->softmax.offset);
-        range_terms(row, centre, cut, step, sum * 2, terms);
+        unknown_weights(w, centre, mass, terms);
         return;
     }
     double scale = 1 / ((1 - all) * (1 - sum));
@@ -330,7 +366,8 @@ struct mxv_bound_mass mxv_bound_weights(const struct mxv_bound_contract *c,
                                         const double *centre, struct mxv_bound_terms *terms)
 {
     struct bound_rows_walk w;
-    struct mxv_bound_mass mass = {.score = INFINITY, .largest = INFINITY, .slack = INFINITY};
+    struct mxv_bound_mass mass = {
+        .score = INFINITY, .largest = INFINITY, .slack = INFINITY, .moved = INFINITY};
     bool open = bound_walk_open(&w, c, row, scores, slack);
     for (size_t i = 0; i < row->d && !open; i++)
         for (unsigned t = MXV_BOUND_SCORE; t <= MXV_BOUND_SUM; t++)

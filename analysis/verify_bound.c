@@ -311,8 +311,7 @@ void bound_walk_row(struct bound_walk *w, size_t place)
     w->mass = mxv_bound_weights(&w->v->contract, &r, exact, w->slack, w->weights, w->out, w->terms);
     bool known = !w->v->options->wide_weights &&
                  mxv_bound_members_of(&w->v->contract, &r, exact, w->slack, &state, &members);
-    mxv_bound_products(&w->v->contract, &r, &state, w->mass.largest, known ? &members : NULL,
-                       w->products);
+    mxv_bound_products(&w->v->contract, &r, &state, &w->mass, known ? &members : NULL, w->products);
     double largest = 0;
     for (size_t n = r.first; n < r.end; n++)
         largest = exact[n] == -INFINITY ? largest : fmax(largest, fabs(exact[n]));

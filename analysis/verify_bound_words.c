@@ -64,8 +64,8 @@ void bound_lse(struct bound_walk *w, size_t place, const struct mxv_bound_row *r
     double factor = a->lse == MXV_LSE_E ? 0.69314718055994531 : 1;
     struct mxv_truth_ball truth = h->lse_truth[place];
     struct mxv_bound_lse b;
-    if (a->lse == MXV_LSE_NONE || !(state->sum > 0) || !isfinite(state->sum) ||
-        !isfinite(truth.centre))
+    bool normal = state->sum >= 0x1p-126F && isfinite(state->sum); // lg2.approx.ftz
+    if (a->lse == MXV_LSE_NONE || !normal || !isfinite(truth.centre))
         return;
     truth.centre *= factor;
     truth.radius = truth.radius * factor + fabs(truth.centre) * 0x1p-51;

@@ -140,6 +140,12 @@ static void test_overflow_is_no_disagreement(void **unused)
         "gain=1e4",
         "tilemix arch=sm_90 lq=70 lk=20 d=96 in=bf16 mask=full align=tl tile=16x96 tau=4 "
         "masked=finite scale=1e10 plan=checker kgran=warp fold=1 gen=equal seed=a48b5e8",
+        "tilemix arch=sm_100 lq=70 lk=20 in=f32 v=bf16 align=tl tile=64x32 tau=64 scale=1e10 "
+        "plan=checker qgran=token kgran=token kvcache=1 fold=1 gen=signed_extreme seed=27acebe5",
+        "flash d=32 lq=256 lk=266 in=f32 v=bf16 out=f32 mask=full align=tl right=63 exp=cr "
+        "masked=finite lse=none smooth=1 scale=1e8 gen=integer seed=dfd850f3",
+        "flash hq=4 hk=2 lq=16 lk=32 v=bf16 out=f32 mask=full tile=64x128 order=desc exp=cr "
+        "tau=0.75 masked=finite scale=1e8 gen=constant seed=a9a6afad gain=0.25",
     };
     (void)unused;
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
@@ -148,6 +154,31 @@ static void test_overflow_is_no_disagreement(void **unused)
             fail_msg("%s: %s %s", lines[i], mxv_verdict_name(r.verdict), r.reason);
         mxv_verify_free(&r);
     }
+}
+
+// Scores of 2^25 and more, whose last place is worth whole powers of two of all weights together:
+// sums beyond the range of the reciprocal, accumulators that overflow, weights that all vanish.
+static void test_huge_scores_are_no_disagreement(void **unused)
+{
+    static const char *const kernel[] = {"flash v=bf16", "flash arch=sm_100 tau=64 v=bf16",
+                                         "dma arch=sm_90 v=e4m3 poff=4",
+                                         "tilemix v=bf16 tau=64 plan=checker tile=64x32",
+                                         "tilemix v=bf16 plan=checker tile=64x32 fold=1"};
+    static const char *const scale[] = {"1e7", "1e8", "1e10", "1e12"};
+    static const char *const generator[] = {"signed_extreme", "gaussian"};
+    uint64_t wrong = 0;
+    (void)unused;
+    for (size_t i = 0; i < 5 * 4 * 2 * 3; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "%s lq=70 lk=20 d=64 in=f32 align=tl scale=%s gen=%s seed=%zu",
+                 kernel[i % 5], scale[i / 5 % 4], generator[i / 20 % 2], i / 40 + 1);
+        struct mxv_verify_result r = verify(line);
+        if (r.verdict == MXV_VERDICT_ORACLE_ERROR || !r.same_bits || !(r.worst_bound_ratio <= 1))
+            fail_msg("%s: %s %s", line, mxv_verdict_name(r.verdict), r.reason);
+        wrong += r.bound.wrong + r.bound.model_wrong;
+        mxv_verify_free(&r);
+    }
+    assert_int_equal(wrong, 0);
 }
 
 // A causal leak and a wrong exponential base leave the bound, contract and model.
@@ -245,6 +276,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bounds_hold_and_are_tight),
         cmocka_unit_test(test_overflow_is_no_disagreement),
+        cmocka_unit_test(test_huge_scores_are_no_disagreement),
         cmocka_unit_test(test_broken_kernels_are_proved_wrong),
         cmocka_unit_test(test_other_kernels_of_the_model_pass),
         cmocka_unit_test(test_terms_of_a_single_key),

@@ -260,7 +260,7 @@ static void test_product_term_covers_the_unit(void **unused)
                 row->v[i] = mxv_code_value(
                     units[u].type, code_of(units[u].type, uniform() * exp2(uniform() * spread)));
             const struct mxv_bound_state s = {weights, NULL, row->v, 1, maxima, 1};
-            mxv_bound_products(&c, &row->r, &s, 0, NULL, products);
+            mxv_bound_products(&c, &row->r, &s, &(struct mxv_bound_mass){0}, NULL, products);
             for (size_t i = 0; i < D; i++) {
                 for (size_t n = 0; n < KEYS; n++)
                     v[n] = code_of(units[u].type, row->v[n * D + i]);

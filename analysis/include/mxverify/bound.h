@@ -124,6 +124,8 @@ struct mxv_bound_mass {
     double kept;    // of one that may exceed 2^-120, by exponential and rescale; log2 units
     double top;     // largest exact score
     double slack;   // largest error of a score, log2 units
+    double moved;   // roundings of M and folded scales, common to a row's weights; log2 units;
+                    // infinite where they may take P or l out of the range of rcp.approx.ftz
 };
 
 // Terms SCORE to SUM of every channel into terms[d] (the others are left alone). scores [keys],
@@ -161,9 +163,10 @@ struct mxv_bound_product {
     double gap;      // members: sum gap |v| / l
     double member;   // members: error of another one's accumulation, rescales included
 };
-// similarity: largest relative error of a weight by mxv_bound_weights. members: NULL for none.
+// mass: as mxv_bound_weights gave it. members: NULL for none. Infinite where the row sum is outside
+// the range in which rcp.approx.ftz keeps its precision, or the accumulator may overflow.
 void mxv_bound_products(const struct mxv_bound_contract *c, const struct mxv_bound_row *row,
-                        const struct mxv_bound_state *state, double similarity,
+                        const struct mxv_bound_state *state, const struct mxv_bound_mass *mass,
                         const struct mxv_bound_members *members, struct mxv_bound_product *out);
 
 // Terms of |another member's output - p->centre|, SCORE to PRODUCT.
