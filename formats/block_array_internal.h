@@ -29,10 +29,12 @@ void mxv_plan_nvfp4_rows(struct mxv_block_plan *plan, mxv_reached_fn *reached);
 /// Plan of NVFP4 "four over six" for a tensor maximum of word g.
 void mxv_plan_four_six(struct mxv_block_plan *plan, uint32_t g);
 
+/// Four over six: bounds on the sum of both weights `lean` of a pair, and on that of squares.
+enum { MXV_FOUR_SIX_LEAN = 1 << 11, MXV_FOUR_SIX_LEAN_SQUARES = 1 << 14 };
 /// Four over six: the candidate with the smaller error, 0 (six) or 1 (four), of a block of words x,
-/// or 2 if only exact arithmetic can tell.
-int mxv_four_six_decide_avx2(const struct mxv_four_six_pair *pair, const uint32_t x[16],
-                             enum mxv_four_six_err err);
+/// or 2 if only exact arithmetic of more than 64 bits can tell.
+int mxv_four_six_decide_avx2(const struct mxv_block_plan *plan,
+                             const struct mxv_four_six_pair *pair, const uint32_t x[16]);
 void mxv_four_six_quantize_avx2(const struct mxv_block_plan *plan, const uint32_t *x,
                                 const uint16_t *half, size_t blocks, uint8_t *scales,
                                 uint8_t *codes);
@@ -44,16 +46,14 @@ void mxv_nvfp4_quantize_avx2(const struct mxv_block_plan *plan, const uint32_t *
 bool mxv_block_dequantize_avx2(enum mxv_block b, const uint8_t *scales, const uint8_t *codes,
                                size_t blocks, uint32_t *out);
 
-/// One group whose scale and amax are known, amax finite; false, nothing written, if it is out of
-/// the vector form's range.
-bool mxv_int8_codes_avx2(const struct mxv_int8_policy *p, const uint32_t *x, const uint16_t *half,
-                         size_t count, uint32_t scale, uint32_t amax, int8_t *codes);
-/// mxv_f32_div of two positive words, by one division where operands and result are normal.
-uint32_t mxv_int8_quotient(uint32_t a, uint32_t b);
-/// A finite amax, or what eps=max_amax and max_amax5 put in its place.
-uint32_t mxv_int8_bounded(const struct mxv_int8_policy *p, uint32_t amax);
-/// Largest magnitude word of a group; not below MXV_F32_INF if there is a NaN or Inf.
-uint32_t mxv_int8_amax_avx2(const uint32_t *x, const uint16_t *half, size_t count);
-void mxv_int8_dequantize_avx2(const int8_t *codes, uint32_t scale, size_t count, uint32_t *out);
+/// Scalar form of one group, for what the vector form passes over.
+void mxv_int8_scalar(const struct mxv_int8_policy *p, const uint32_t *x, const uint16_t *half,
+                     size_t count, uint32_t *scale, int8_t *codes);
+/// Roundings to nearest, IEEE division.
+void mxv_int8_quantize_avx2(const struct mxv_int8_policy *p, const uint32_t *x,
+                            const uint16_t *half, size_t count, size_t groups, uint32_t *scales,
+                            int8_t *codes);
+void mxv_int8_dequantize_avx2(const int8_t *codes, const uint32_t *scales, size_t count,
+                              size_t groups, uint32_t *out);
 
 #endif

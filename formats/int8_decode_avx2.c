@@ -18,10 +18,10 @@ enum { CHUNK = 32 };
 /// A group's tables, sixteen bytes in both halves, and constants.
 struct decoding {
     __m256i shift_low, shift_high, edge_high;
-    __m256i sig, base, sign, one, below_half;
+    __m256i sig, exponent; ///< the latter in bytes, for s = 0
 };
 
-static struct decoding prepare(uint32_t scale)
+static inline struct decoding prepare(uint32_t scale)
 {
     const int field = (int)(scale >> 23);
     const uint32_t sig = (scale & 0x7FFFFF) | 0x800000;
@@ -44,10 +44,7 @@ static struct decoding prepare(uint32_t scale)
     d.shift_high = _mm256_broadcastsi128_si256(shift_high);
     d.edge_high = _mm256_broadcastsi128_si256(_mm_shuffle_epi8(edge, log2_high));
     d.sig = _mm256_set1_epi32((int32_t)sig);
-    d.base = _mm256_set1_epi32((field + 6) << 23);
-    d.sign = _mm256_set1_epi32((int32_t)0x80000000);
-    d.one = _mm256_set1_epi32(1);
-    d.below_half = _mm256_set1_epi32(63);
+    d.exponent = _mm256_set1_epi8((char)(field + 6));
     return d;
 }
 
@@ -64,48 +61,75 @@ MXV_EACH_INLINE __m256i shifts(const struct decoding *d, __m256i code)
                            step);
 }
 
-/// Words of the first eight codes and shifts.
-MXV_EACH_INLINE __m256i products(const struct decoding *d, __m128i codes, __m128i shift_bytes)
+/// Lane k of `bytes` as a word: bytes 4 k to 4 k + 3 of both halves.
+MXV_EACH_INLINE __m256i widened(__m256i bytes, int k)
 {
-    const __m256i code = _mm256_cvtepi8_epi32(codes), s = _mm256_cvtepu8_epi32(shift_bytes);
-    const __m256i whole = _mm256_sllv_epi32(_mm256_mullo_epi32(_mm256_abs_epi32(code), d->sig), s);
-    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(whole, 7), d->one);
-    const __m256i sum = _mm256_add_epi32(_mm256_add_epi32(whole, d->below_half), odd);
-    const __m256i exp = _mm256_sub_epi32(d->base, _mm256_slli_epi32(s, 23));
-    return _mm256_or_si256(_mm256_add_epi32(exp, _mm256_srli_epi32(sum, 7)),
-                           _mm256_and_si256(code, d->sign));
+    const int z = -1, b = 4 * k;
+    return _mm256_shuffle_epi8(
+        bytes,
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(
+            (char)b, (char)z, (char)z, (char)z, (char)(b + 1), (char)z, (char)z, (char)z,
+            (char)(b + 2), (char)z, (char)z, (char)z, (char)(b + 3), (char)z, (char)z, (char)z)));
 }
 
+/// Product of a magnitude and the scale, cut to 24 bits, of which the uppermost, if not 0, is taken
+/// for one in the exponent.
+MXV_EACH_INLINE __m256i product(const struct decoding *d, __m256i a, __m256i s)
+{
+    const __m256i whole = _mm256_sllv_epi32(_mm256_mullo_epi32(a, d->sig), s);
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(whole, 7), _mm256_set1_epi32(1));
+    const __m256i sum = _mm256_add_epi32(_mm256_add_epi32(whole, _mm256_set1_epi32(63)), odd);
+    return _mm256_srli_epi32(sum, 7);
+}
+
+/// 32 codes: bytes 4 k to 4 k + 3 of both halves become words 8 k to 8 k + 7. Sign and exponent
+/// are formed in bytes, and become the upper halves of words.
 MXV_EACH_INLINE void decode_chunk(const struct decoding *d, const int8_t *codes, uint32_t *out)
 {
-    const __m256i code = _mm256_loadu_si256((const __m256i *)codes), s = shifts(d, code);
-    const __m128i low = _mm256_castsi256_si128(s), high = _mm256_extracti128_si256(s, 1);
-    const __m128i shift[4] = {low, _mm_srli_si128(low, 8), high, _mm_srli_si128(high, 8)};
-    for (size_t i = 0; i < 4; i++) {
-        const __m128i eight = _mm_loadl_epi64((const __m128i *)(codes + 8 * i));
-        _mm256_storeu_si256((__m256i *)(out + 8 * i), products(d, eight, shift[i]));
-    }
+    const __m256i code = _mm256_permutevar8x32_epi32(_mm256_loadu_si256((const __m256i *)codes),
+                                                     _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7));
+    const __m256i a = _mm256_abs_epi8(code), s = shifts(d, code), zero = _mm256_setzero_si256();
+    const __m256i exponent = _mm256_sub_epi8(d->exponent, s), sign = _mm256_set1_epi8(-0x80);
+    const __m256i upper =
+        _mm256_or_si256(_mm256_and_si256(code, sign),
+                        _mm256_and_si256(_mm256_srli_epi16(exponent, 1), _mm256_set1_epi8(0x7F)));
+    const __m256i lower = _mm256_and_si256(_mm256_slli_epi16(exponent, 7), sign);
+    const __m256i low = _mm256_unpacklo_epi8(lower, upper);
+    const __m256i high = _mm256_unpackhi_epi8(lower, upper);
+    const __m256i top[4] = {_mm256_unpacklo_epi16(zero, low), _mm256_unpackhi_epi16(zero, low),
+                            _mm256_unpacklo_epi16(zero, high), _mm256_unpackhi_epi16(zero, high)};
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; k++)
+        _mm256_storeu_si256((__m256i *)(out + 8 * k),
+                            _mm256_add_epi32(top[k], product(d, widened(a, k), widened(s, k))));
 }
 
-void mxv_int8_dequantize_avx2(const int8_t *codes, uint32_t scale, size_t count, uint32_t *out)
+static void decode_rest(const struct decoding *d, const int8_t *codes, size_t count, uint32_t *out)
 {
-    const uint32_t field = scale >> 23;
-    if (field < 1 || field > 240) { // subnormal, large, special, negative
-        for (size_t i = 0; i < count; i++)
-            out[i] = mxv_int8_dequantize(codes[i], scale);
-        return;
-    }
-    const struct decoding d = prepare(scale);
-    size_t i = 0;
-    for (; i + CHUNK <= count; i += CHUNK)
-        decode_chunk(&d, codes + i, out + i);
-    if (i < count) {
-        int8_t rest[CHUNK] = {0};
-        uint32_t words[CHUNK];
-        for (size_t j = i; j < count; j++)
-            rest[j - i] = codes[j];
-        decode_chunk(&d, rest, words);
-        for (size_t j = i; j < count; j++)
-            out[j] = words[j - i];
+    int8_t rest[CHUNK] = {0};
+    uint32_t words[CHUNK];
+    for (size_t j = 0; j < count; j++)
+        rest[j] = codes[j];
+    decode_chunk(d, rest, words);
+    for (size_t j = 0; j < count; j++)
+        out[j] = words[j];
+}
+
+void mxv_int8_dequantize_avx2(const int8_t *codes, const uint32_t *scales, size_t count,
+                              size_t groups, uint32_t *out)
+{
+    for (size_t g = 0; g < groups; g++, codes += count, out += count) {
+        const uint32_t field = scales[g] >> 23;
+        if (field < 1 || field > 240) { // subnormal, large, special, negative
+            for (size_t i = 0; i < count; i++)
+                out[i] = mxv_int8_dequantize(codes[i], scales[g]);
+            continue;
+        }
+        const struct decoding d = prepare(scales[g]);
+        size_t i = 0;
+        for (; i + CHUNK <= count; i += CHUNK)
+            decode_chunk(&d, codes + i, out + i);
+        if (i < count)
+            decode_rest(&d, codes + i, count - i, out + i);
     }
 }

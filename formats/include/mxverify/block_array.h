@@ -18,13 +18,14 @@ MXV_DECLARATIONS_BEGIN
 /// NVFP4 "four over six": the two candidates of the block maxima between two thresholds, element 0
 /// the one that maps the maximum to 6, element 1 that of 4. Members are private.
 struct mxv_four_six_pair {
+    uint32_t top_word;  ///< last word of the field 16 above that of the largest maximum, or 17
+    uint32_t top_half;  ///< of binary16 fields plus 32, that of the top less 15, in both halves
+    uint32_t coarse[2]; ///< factor times 2^-10, in both halves
+    uint32_t lean[2];   ///< weights of the first trial, in the form in which it takes them
+    uint32_t scales;    ///< codes, element 0's in the low byte
+    uint8_t ratio[4];   ///< the scales in the ratio of the two
     uint32_t weight[2]; ///< of an error over scale: scale in the ratio of the two, or its square
-    uint32_t factor[2]; ///< from elements aligned by top_shift to elements over scale, times 2^26
-    uint16_t coarse[2]; ///< the same, times 2^16
-    uint32_t next_word; ///< least maximum of the next pair
-    uint8_t ratio[2];   ///< the scales in the ratio of the two
-    uint8_t scale[2];   ///< codes
-    uint32_t top_shift; ///< 16 above the exponent field of the largest maximum, or 17
+    uint32_t factor[2]; ///< from elements aligned by top_word to elements over scale, times 2^26
 };
 
 /// Thresholds that belong to a block format and policy, for the vector forms. Prepared once, then
@@ -43,8 +44,10 @@ struct mxv_block_plan {
     uint8_t cell[4096];
     uint8_t next_code[128];
     uint32_t next_word[128];
-    /// Four over six: pair of a maximum b: cell[(b >> 16) - first_cell], or the next one.
+    /// Four over six: pair of a maximum b: n = cell[(b >> 16) - first_cell], or the next one from
+    /// next_pair[n] of it on.
     uint32_t first_cell;
+    uint32_t next_pair[254];
     struct mxv_four_six_pair pairs[254];
     /// E2M1: least magnitude words whose codes are 1 .. 7, at element 1 .. 7; element 0 is unused.
     /// MX: row 0, for scale 1. NVFP4: by scale code; row_known tells which rows are there.
