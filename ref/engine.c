@@ -41,6 +41,17 @@ static float log2_scale(const struct mxv_attention *a)
     return (float)(a->scale * 1.4426950408889634);
 }
 
+// Bytes of Q and K, of their copies for each route, and of V, about.
+static size_t array_bytes(const struct head *h)
+{
+    const struct mxv_attention *a = h->a;
+    const size_t rows = h->lq + h->lk, keys = h->lk + h->key_tiles * a->tile_n;
+    size_t copies = a->kernel == MXV_KERNEL_TILEMIX ? 2 : 1;
+    if (a->kernel == MXV_KERNEL_DMA || a->kernel == MXV_KERNEL_DMA_RELEASED)
+        copies = (size_t)(a->mode == MXV_MODE_MIXED ? 2 : 1) + (a->plan == MXV_PLAN_ZONES);
+    return (rows * (1 + 2 * copies) + keys + h->lk) * a->d * sizeof(uint32_t) + 4096;
+}
+
 int head_open(struct head *h, const struct mxv_attention *a, size_t sequence, size_t index,
               const struct mxv_tap_sink *sink, char *message, size_t size)
 {
@@ -65,6 +76,7 @@ int head_open(struct head *h, const struct mxv_attention *a, size_t sequence, si
     if (recipe_choose(h))
         return -1;
     fault_models(h);
+    arrays_open(&h->arrays, array_bytes(h), !h->sink);
     if (operands_prepare(h) || values_prepare(h))
         return -1;
     fault_copies(h);
@@ -73,14 +85,11 @@ int head_open(struct head *h, const struct mxv_attention *a, size_t sequence, si
 
 static void side_free(struct operand_side *side)
 {
-    free(side->x);
     free(side->sigma);
     for (unsigned r = 0; r < MXV_ROUTE_COUNT; r++) {
-        free(side->copy[r].codes);
         free(side->copy[r].scale_bytes);
         free(side->copy[r].scales);
         free(side->copy[r].factor);
-        free(side->copy[r].operand);
     }
 }
 
@@ -88,10 +97,8 @@ void head_close(struct head *h)
 {
     side_free(&h->q);
     side_free(&h->k);
-    free(h->v);
-    free(h->v_codes);
     free(h->v_scales);
-    free(h->vt);
+    arrays_close(&h->arrays);
 }
 
 static int tile_allocate(struct tile *t, const struct mxv_attention *a)

@@ -6,6 +6,7 @@
 #ifndef MXV_ENGINE_H
 #define MXV_ENGINE_H
 
+#include "engine_arrays.h"
 #include <mxverify/attention.h>
 #include <mxverify/faults.h>
 #include <mxverify/matrix_unit.h>
@@ -31,17 +32,17 @@ static inline float value_of(uint32_t w)
 struct operand_copy {
     bool present;
     size_t rows, blocks;         // blocks: scales per row, 0 without
-    uint32_t *codes;             // [rows][d]
+    uint32_t *codes;             // [rows][d], of the head's arrays
     uint8_t *scale_bytes;        // [rows][blocks], block formats
     float *scales;               // [rows][blocks], core and int8
     float *factor;               // [rows], option rebase; NULL otherwise
-    struct mxv_operand *operand; // [rows][d]
+    struct mxv_operand *operand; // [rows][d], of the head's arrays
 };
 
 // One side (Q or K) of a head.
 struct operand_side {
     size_t rows;
-    float *x;     // [rows][d] after casts, smoothing, pre-scale and second level
+    float *x;     // [rows][d] after casts, smoothing, pre-scale and second level, as above
     float *sigma; // [rows], or [d] of K for dual=channel; NULL without second level
     struct operand_copy copy[MXV_ROUTE_COUNT];
 };
@@ -80,6 +81,7 @@ struct head {
     struct recipe recipe;
     struct mxv_attention call;     // the caller's call as faults change it
     struct mxv_mma_model fault_pv; // recipe.pv under a fault of the unit
+    struct arrays arrays;
     struct operand_side q, k;
     float *v;               // [lk][d] values before the PV type
     uint32_t *v_codes;      // [lk][d]

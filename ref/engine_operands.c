@@ -246,12 +246,12 @@ void copy_decode_row(const struct head *h, enum mxv_route route, struct operand_
 int copy_allocate(struct head *h, struct operand_copy *copy, size_t rows, size_t blocks,
                   bool byte_scales)
 {
-    size_t n = rows * h->a->d + 1, s = rows * blocks + 1;
+    size_t n = rows * h->a->d, s = rows * blocks + 1;
     copy->present = true;
     copy->rows = rows;
     copy->blocks = blocks;
-    copy->codes = calloc(n, sizeof *copy->codes);
-    copy->operand = calloc(n, sizeof *copy->operand);
+    copy->codes = arrays_take(&h->arrays, n, sizeof *copy->codes);
+    copy->operand = arrays_take(&h->arrays, n, sizeof *copy->operand);
     copy->scale_bytes = byte_scales ? calloc(s, 1) : NULL;
     copy->scales = blocks && !byte_scales ? calloc(s, sizeof *copy->scales) : NULL;
     if (!copy->codes || !copy->operand || (byte_scales && !copy->scale_bytes) ||
@@ -347,8 +347,8 @@ int operands_prepare(struct head *h)
     const size_t d = a->d, tq = a->cu_q[a->sequences];
     h->q.rows = h->lq;
     h->k.rows = h->lk;
-    h->q.x = calloc(h->lq * d + 1, sizeof *h->q.x);
-    h->k.x = calloc(h->lk * d + 1, sizeof *h->k.x);
+    h->q.x = arrays_take(&h->arrays, h->lq * d, sizeof *h->q.x);
+    h->k.x = arrays_take(&h->arrays, h->lk * d, sizeof *h->k.x);
     if (!h->q.x || !h->k.x)
         return head_fail(h, "out of memory for operands");
     load_rows(h, h->q.x, a->q + (h->index * tq + a->cu_q[h->sequence]) * d, h->lq);

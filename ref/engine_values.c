@@ -83,6 +83,7 @@ static void fp8_values(struct head *h)
         h->v[i] = h->v[i] / h->v_scales[0];
 }
 
+// Codes of V, and the operands that the unit reads, column by column.
 static void transpose_values(struct head *h)
 {
     size_t d = h->a->d, bn = h->a->tile_n;
@@ -92,6 +93,7 @@ static void transpose_values(struct head *h)
         uint32_t words[256];
         struct mxv_operand row[256];
         struct mxv_operand *column = h->vt + n / bn * d * bn + fault_value_slot(h, n % bn);
+        h->rows->codes(h->a->vt, h->v + n * d, d, h->v_codes + n * d);
         if (tf32)
             h->rows->codes(MXV_F32, h->v + n * d, d, words);
         mxv_mma_decode_b(h->recipe.pv, tf32 ? words : h->v_codes + n * d, d, row);
@@ -100,15 +102,26 @@ static void transpose_values(struct head *h)
     }
 }
 
-// Padding must decode as a zero of the unit, whatever its representation.
+// Padding must decode as a zero of the unit, whatever its representation. Keys fill all tiles but
+// the last, except under a fault.
 static void pad_values(struct head *h)
 {
+    const size_t size = h->a->d * h->a->tile_n;
     uint32_t word = 0;
     struct mxv_operand zero;
     mxv_mma_decode_b(h->recipe.pv, &word, 1, &zero);
 #pragma omp parallel for if (!h->sink)
-    for (size_t i = 0; i < h->key_tiles * h->a->d * h->a->tile_n; i++)
+    for (size_t i = h->healthy ? h->lk / h->a->tile_n * size : 0; i < h->key_tiles * size; i++)
         h->vt[i] = zero;
+}
+
+static void round_values(const struct head *h, const float *source)
+{
+    const size_t d = h->a->d;
+    const enum mxv_element type = h->a->vt == MXV_E4M3 ? MXV_F32 : h->a->vt;
+#pragma omp parallel for if (!h->sink)
+    for (size_t n = 0; n < h->lk; n++)
+        h->rows->round(type, source + n * d, d, h->v + n * d);
 }
 
 int values_prepare(struct head *h)
@@ -116,19 +129,18 @@ int values_prepare(struct head *h)
     const struct mxv_attention *a = h->a;
     const size_t d = a->d, tk = a->cu_k[a->sequences], n = h->lk * d;
     bool scaled = a->vt == MXV_E4M3 || (a->kernel == MXV_KERNEL_TILEMIX && a->kv_cache);
-    h->v = calloc(n + 1, sizeof *h->v);
-    h->v_codes = calloc(n + 1, sizeof *h->v_codes);
+    h->v = arrays_take(&h->arrays, n, sizeof *h->v);
+    h->v_codes = arrays_take(&h->arrays, n, sizeof *h->v_codes);
     h->v_scales = scaled ? calloc(h->lk + 1, sizeof *h->v_scales) : NULL;
-    h->vt = calloc(h->key_tiles * d * a->tile_n + 1, sizeof *h->vt);
+    h->vt = arrays_take(&h->arrays, h->key_tiles * d * a->tile_n, sizeof *h->vt);
     if (!h->v || !h->v_codes || !h->vt || (scaled && !h->v_scales))
         return head_fail(h, "out of memory for V");
     const float *source = a->v + (h->kv_index * tk + fault_first_key(a, h->sequence)) * d;
-    h->rows->round(a->vt == MXV_E4M3 ? MXV_F32 : a->vt, source, n, h->v);
+    round_values(h, source);
     if (a->vt == MXV_E4M3)
         fp8_values(h);
     else if (scaled)
         cache_values(h);
-    h->rows->codes(a->vt, h->v, n, h->v_codes);
     pad_values(h);
     transpose_values(h);
     return 0;

@@ -68,6 +68,27 @@ MXV_INLINE vh splat_h(int16_t x)
     return x - (vh){0};
 }
 
+// Exact sums may be taken in any order, and compilers make trees of them that need more registers
+// than there are, or keep an address for each load. These hold a sum, an address as it is.
+MXV_INLINE void settle_i(vi *v)
+{
+#if MXV_LANE_BYTES == 64
+    __asm__("" : "+v"(*v));
+#elif defined(__x86_64__)
+    __asm__("" : "+x"(*v));
+#else
+    (void)v;
+#endif
+}
+
+MXV_INLINE const void *settle_address(const void *p)
+{
+#if defined(__x86_64__)
+    __asm__("" : "+r"(p));
+#endif
+    return p;
+}
+
 // Masks are 0 or all ones, lane by lane.
 MXV_INLINE vi select_i(vi mask, vi yes, vi no)
 {

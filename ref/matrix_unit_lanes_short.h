@@ -23,43 +23,9 @@
 #ifndef MXV_REF_MATRIX_UNIT_LANES_SHORT_H
 #define MXV_REF_MATRIX_UNIT_LANES_SHORT_H
 
-#include "matrix_unit_lanes_acc.h"
-#include "matrix_unit_lanes_words.h"
+#include "matrix_unit_lanes_short_pack.h"
 
-enum {
-    SHORT_PANEL = 128,
-    PAIRS = MXV_MMA_CHUNK / 2,
-    FARTHEST = 48 // the largest, 30, and more than 15
-};
-
-// One line (row or column): magnitudes of significands, signs 1 and -1, biased exponents.
-struct short_line {
-    uint16_t sig[MXV_MMA_CHUNK];
-    int16_t sign[MXV_MMA_CHUNK];
-    uint8_t exp[MXV_MMA_CHUNK];
-    bool special;
-};
-
-// Two products of a row; exp holds their exponents twice.
-struct short_pair {
-    uint32_t sig, sign, exp;
-};
-
-struct short_row {
-    struct short_pair pair[PAIRS];
-    bool special;
-};
-
-// Two products of LANES columns, by vector. exp: the order in which scale_words() takes lanes.
-struct short_unit {
-    uint32_t sig[2][VECTOR], sign[2][VECTOR];
-    uint16_t exp[LANES];
-};
-
-struct short_columns {
-    _Alignas(64) struct short_unit unit[PAIRS];
-    bool special[LANES], any_special;
-};
+enum { FARTHEST = 48 }; // the largest exponent, 30, and more than 15
 
 // A model's numbers. The vectors are constants, here so that loops read them from memory: exponents
 // carry BIAS and are words (vh) or the exponent fields of binary32 (vi).
@@ -74,85 +40,43 @@ struct short_context {
     vi keep_mask;
 };
 
-static void short_read(const struct mxv_mma_span *s, const struct mxv_operand *o, int bias,
-                       int shift, struct short_line *restrict out)
-{
-    const size_t n = s->n, padded = s->padded; // bytes may alias s
-    int16_t largest = MXV_OPERAND_ZERO;
-    for (size_t i = 0; i < n; i++) {
-        const int16_t sig = o[i].sig, exp = o[i].exp, sign = (int16_t)(sig < 0 ? -1 : 1);
-        out->sig[i] = (uint16_t)(sig * sign << shift);
-        out->sign[i] = sign;
-        out->exp[i] = (uint8_t)(sig == 0 ? 0 : exp + bias); // NaN, infinity: any
-        largest = exp > largest ? exp : largest;
-    }
-    for (size_t i = n; i < padded; i++) {
-        out->sig[i] = 0;
-        out->sign[i] = 1;
-        out->exp[i] = 0;
-    }
-    out->special = largest >= MXV_OPERAND_INF;
-}
-
-static void short_pack_row(const struct short_context *x, size_t index, struct short_row *out)
-{
-    struct short_line line;
-    short_read(x->s, x->t->a + index * x->t->k + x->s->at, BIAS_A, 0, &line);
-    for (size_t p = 0; p < x->s->padded / 2; p++) {
-        memcpy(&out->pair[p].sig, &line.sig[2 * p], 4);
-        memcpy(&out->pair[p].sign, &line.sign[2 * p], 4);
-        out->pair[p].exp = (line.exp[2 * p] | (uint32_t)line.exp[2 * p + 1] << 8) * 0x10001u;
-    }
-    out->special = line.special;
-}
-
-static void short_pack_columns(const struct short_context *x, struct short_columns *out)
-{
-    out->any_special = false;
-    for (size_t j = 0; j < x->lanes; j++) {
-        const size_t v = j / VECTOR, lane = j % VECTOR, slot = lane / 4 * 8 + v * 4 + lane % 4;
-        struct short_line line;
-        short_read(x->s, x->t->b + (x->first + j) * x->t->k + x->s->at, BIAS_B, x->shift, &line);
-        for (size_t p = 0; p < x->s->padded / 2; p++) {
-            memcpy(&out->unit[p].sig[v][lane], &line.sig[2 * p], 4);
-            memcpy(&out->unit[p].sign[v][lane], &line.sign[2 * p], 4);
-            memcpy(&out->unit[p].exp[slot], &line.exp[2 * p], 2);
-        }
-        out->special[j] = line.special;
-        out->any_special |= line.special;
-    }
-}
-
 // Exponents of the products of `pairs` pairs; top: the largest of the nonzero ones, or 0.
-MXV_INLINE void short_top(const struct short_context *x, const struct short_pair *a,
-                          const struct short_unit *b, const size_t pairs,
-                          vb exponents[MXV_MMA_MAX_K / 2], vi top[2])
+MXV_INLINE void short_top(const struct short_context *x, const struct short_slice *row, size_t at,
+                          const size_t pairs, vb exponents[SLICE], vi top[2])
 {
-    vb most = {0};
+    const uint32_t *const a = settle_address(row->exp + at % SLICE);
+    const struct short_unit *const b = settle_address(x->cols->unit + at);
+    vb most[2] = {{0}};
     for (size_t p = 0; p < pairs; p += 4)
-        for (size_t u = 0; u < 4; u++) {
-            vb both = load_b(b[p + u].exp) + (vb)splat_i((int32_t)a[p + u].exp);
-            exponents[p + u] = both;
-            most = max_b(most, both);
+        for (size_t u = p; u < p + 4; u++) {
+            const vb both = load_b(b[u].exp) + (vb)splat_i((int32_t)a[u]);
+            exponents[u] = both;
+            most[u % 2] = max_b(most[u % 2], both);
         }
-    most = max_b(most, (vb)((vw)most << 8));
-    vh pair = (vh)((vw)most >> 8);
+    vb all = max_b(most[0], most[1]);
+    all = max_b(all, (vb)((vw)all << 8));
+    const vh pair = (vh)((vw)all >> 8);
     widen_words(pair & (pair > x->below_least), top);
 }
 
 // The sum of the terms of `pairs` pairs; exponents are subtracted from the byte `reference`.
-MXV_INLINE void short_terms(const struct short_pair *a, const struct short_unit *b,
+MXV_INLINE void short_terms(const struct short_context *x, const struct short_slice *row, size_t at,
                             const size_t pairs, const vb *exponents, vb reference, vi sum[2])
 {
+    const uint32_t *const sig = settle_address(row->sig + at % SLICE);
+    const uint32_t *const sign = settle_address(row->sign + at % SLICE);
+    const struct short_unit *const b = settle_address(x->cols->unit + at);
     vi sum0 = {0}, sum1 = {0};
-    for (size_t p = 0; p < pairs; p += 4)
-        for (size_t u = p; u < p + 4; u++) {
-            const vw sig = (vw)splat_i((int32_t)a[u].sig);
-            const vi sign = splat_i((int32_t)a[u].sign);
-            vw term[2] = {(vw)load_i(b[u].sig[0]) * sig, (vw)load_i(b[u].sig[1]) * sig};
+    for (size_t p = 0; p < pairs; p += 8)
+        for (size_t u = p; u < p + 8; u++) {
+            const vw a = (vw)splat_i((int32_t)sig[u]);
+            const uint32_t *const signs = b[u].sign[0][0] + sign[u];
+            vw term[2] = {(vw)load_i(b[u].sig[0]) * a, (vw)load_i(b[u].sig[1]) * a};
             scale_words(term, reference - exponents[u]);
-            sum0 = add_signed_pairs(sum0, term[0], load_i(b[u].sign[0]), sign);
-            sum1 = add_signed_pairs(sum1, term[1], load_i(b[u].sign[1]), sign);
+            sum0 = add_signed_pairs(sum0, term[0], load_i(signs));
+            sum1 = add_signed_pairs(sum1, term[1], load_i(signs + VECTOR));
+            settle_i(&sum0);
+            settle_i(&sum1);
         }
     sum[0] = sum0;
     sum[1] = sum1;
@@ -173,15 +97,13 @@ MXV_INLINE vi short_unpack(vi word, int zero, const enum variant variant, vf *va
 
 // One step of pairs from `at`: c[v] becomes the results. top: X + BIAS. Returns whether some lane's
 // X is outside [LOW, 127].
-MXV_INLINE bool short_step(const struct short_context *x, const struct short_row *row, size_t at,
+MXV_INLINE bool short_step(const struct short_context *x, const struct short_slice *row, size_t at,
                            const size_t pairs, const enum variant variant, vi c[2], vi top[2])
 {
-    const struct short_pair *a = &row->pair[at];
-    const struct short_unit *b = &x->cols->unit[at];
     vi sum[2], start[2];
     vu power[2];
-    vb exponents[MXV_MMA_MAX_K / 2];
-    short_top(x, a, b, pairs, exponents, top);
+    vb exponents[SLICE];
+    short_top(x, row, at, pairs, exponents, top);
     for (int v = 0; v < 2; v++) {
         vf value;
         top[v] = max_i(top[v], short_unpack(c[v], x->zero, variant, &value));
@@ -189,8 +111,8 @@ MXV_INLINE bool short_step(const struct short_context *x, const struct short_row
         start[v] = truncate_f(value * (vf)power[v]);
     }
     const vh tops = join_words(top);
-    short_terms(a, b, pairs, exponents, repeat_low_bytes(min_h(tops, x->farthest) + x->index_bias),
-                sum);
+    const vh reference = min_h(tops, x->farthest) + x->index_bias;
+    short_terms(x, row, at, pairs, exponents, repeat_low_bytes(reference), sum);
     for (int v = 0; v < 2; v++) {
         vf whole = float_i((vi)((vu)sum[v] + (vu)start[v])); // anything where X is outside
         vi word = (vi)(whole * (vf)(x->twice_one - power[v]));
@@ -223,7 +145,7 @@ static __attribute__((noinline, cold)) void short_redo(const struct short_contex
 
 // All rows of a panel step by step: the chain of steps of one row is a chain of latencies, and
 // other rows lie between its links.
-MXV_INLINE void short_rows(const struct short_context *x, const struct short_row *panel,
+MXV_INLINE void short_rows(const struct short_context *x, const struct short_rows *panel,
                            size_t first_row, size_t rows, const size_t pairs,
                            const enum variant variant, uint32_t words[SHORT_PANEL][LANES])
 {
@@ -231,7 +153,8 @@ MXV_INLINE void short_rows(const struct short_context *x, const struct short_row
         for (size_t r = 0; r < rows; r++) {
             const vi before[2] = {load_i(words[r]), load_i(words[r] + VECTOR)};
             vi c[2] = {before[0], before[1]}, top[2];
-            const bool outside = short_step(x, &panel[r], at, pairs, variant, c, top);
+            const bool outside =
+                short_step(x, &panel->slice[at / SLICE][r], at, pairs, variant, c, top);
             store_i(words[r], c[0]);
             store_i(words[r] + VECTOR, c[1]);
             if (__builtin_expect(outside, 0))
@@ -241,7 +164,7 @@ MXV_INLINE void short_rows(const struct short_context *x, const struct short_row
 
 // Not inlined: the constants of x shall be read from memory.
 static __attribute__((noinline)) void short_block(const struct short_context *x,
-                                                  const struct short_row *panel, size_t first_row,
+                                                  const struct short_rows *panel, size_t first_row,
                                                   size_t rows)
 {
     uint32_t words[SHORT_PANEL][LANES];
@@ -261,7 +184,7 @@ static __attribute__((noinline)) void short_block(const struct short_context *x,
         short_rows(x, panel, first_row, rows, 8, NARROW, words);
     for (size_t r = 0; r < rows; r++) {
         block.index = first_row + r;
-        store_block(&block, panel[r].special, x->cols->any_special ? x->cols->special : NULL,
+        store_block(&block, panel->special[r], x->cols->any_special ? x->cols->special : NULL,
                     words[r]);
     }
 }
@@ -269,22 +192,21 @@ static __attribute__((noinline)) void short_block(const struct short_context *x,
 static void short_panel(struct short_context *x, struct short_columns *cols, size_t first_row,
                         size_t rows)
 {
-    struct short_row panel[SHORT_PANEL];
+    struct short_rows panel;
     for (size_t r = 0; r < rows; r++)
-        short_pack_row(x, first_row + r, &panel[r]);
+        short_pack_row(x->t, x->s, first_row + r, r, &panel);
     for (size_t first = 0; first < x->t->cols; first += LANES) {
         x->first = first;
         x->lanes = x->t->cols - first < LANES ? x->t->cols - first : LANES;
-        short_pack_columns(x, cols);
-        short_block(x, panel, first_row, rows);
+        short_pack_columns(x->t, x->s, first, x->lanes, x->shift, cols);
+        short_block(x, &panel, first_row, rows);
     }
 }
 
 static void short_tile(const struct mxv_mma_tile *t)
 {
-    static const struct short_columns empty;
     const struct mxv_mma_model *m = t->m;
-    struct short_columns cols = empty;
+    struct short_columns cols;
     const int frac = (int)m->frac_bits;
     struct short_context x = {.t = t,
                               .cols = &cols,

@@ -11,7 +11,8 @@
 //   an operand that this scaling takes below 2^-126 becomes 0; its products are below 2^(TOP-125),
 //     and their terms are 0 where the shifted X is at least DEEP (F <= 25). A product below 2^-126,
 //     rounded or not, is below 2^(X - F) where X is at least LOW, and its term is 0. Lanes where X
-//     lies lower are computed by mxv_mma_step_t instead;
+//     lies lower are computed by mxv_mma_step_t instead, with block scales those where X is above
+//     HIGH too;
 //   |t| < 2^(F+2), sixteen of them with F <= 25 fit int32 (3.996 * 2^29 < 2^31); a sum that
 //     passes int32 when the accumulator or a second sixteen joins goes to mxv_mma_step_t;
 //   the sum is cut to 24 bits on its way to binary32, and 2^(X - F) times that neither rounds nor
@@ -22,31 +23,16 @@
 #ifndef MXV_REF_MATRIX_UNIT_LANES_SUM_H
 #define MXV_REF_MATRIX_UNIT_LANES_SUM_H
 
-#include "matrix_unit_lanes_acc.h"
-#include "matrix_unit_lanes_pack.h"
+#include "matrix_unit_lanes_scale.h"
 
-enum { DEEP = TOP + LOW, PARTIAL = 16, PANEL = 128 };
-
-// A model's numbers, and where its originals are for mxv_mma_step_t. The vectors are constants,
-// here so that loops read them from memory.
-struct sum_context {
-    const struct mxv_mma_tile *t;
-    const struct mxv_mma_span *s;
-    const struct sum_columns *cols;
-    int zero;
-    size_t first, lanes;
-    vi frac, low, high, bias, one, keep_mask; // F, LOW, 127, 127, 1.0 with two biases
-    vh pair_bias, absent;                     // of words
-};
-
-// sum * 2^e, e in [LOW - F, 254 - F]; factor: 2^e, not used with scaled lines.
+// sum * 2^e, e in [LOW - F, 254 - F]; factor: 2^e, not used with lines scaled for their range.
 MXV_INLINE vi finish(const struct sum_context *x, vi sum, vi e, vi factor, enum variant variant)
 {
     vi inexact;
     vi cut = cut_i(sum, &inexact);
     if (variant == NARROW_F16)
         return round_f16((vi)((vf)(cut | (inexact & 1)) * (vf)factor));
-    if (variant == NARROW)
+    if (variant != WIDE)
         return (vi)((vf)cut * (vf)factor) & x->keep_mask;
     vi word = (vi)((vf)cut * power_i(min_i(e, splat_i(128)))); // 2^128 is infinity here
     return word & x->keep_mask & (cut != 0);
@@ -73,9 +59,11 @@ MXV_INLINE void step_top(const struct sum_context *x, const struct sum_row *row,
 {
     vh most = variant == WIDE ? (vh)splat_i(0) + 2 * MXV_OPERAND_ZERO : (vh)splat_i(0);
     const size_t first = variant == WIDE ? at : at / 2, n = variant == WIDE ? step : step / 2;
-    for (size_t i = first; i < first + n; i += 2)
-        for (size_t u = 0; u < 2; u++) {
-            const vi a = splat_i((int32_t)row->exp[i + u]), b = load_i(x->cols->exp[i + u]);
+    const uint32_t *const exp = settle_address(row->exp);
+    const uint32_t *const column = settle_address(x->cols->exp[first]);
+    for (size_t i = 0; i < n; i += 2)
+        for (size_t u = i; u < i + 2; u++) {
+            const vi a = splat_i((int32_t)exp[u]), b = load_i(column + u * VECTOR);
             if (variant == WIDE)
                 most = max_h(most, (vh)b + (vh)a);
             else
@@ -89,72 +77,25 @@ MXV_INLINE void step_top(const struct sum_context *x, const struct sum_row *row,
     top[1] = high_half((vi)most);
 }
 
-// Sums of the truncated terms of products [at, at + n), n <= PARTIAL.
-MXV_INLINE void step_terms(const struct sum_row *row, const struct sum_columns *cols, size_t at,
+// Sums of n truncated terms, n <= PARTIAL, from value[0] of a row and product `at` of the columns.
+MXV_INLINE void step_terms(const float *value, const struct sum_columns *cols, size_t at,
                            const size_t n, const vi scale[2], vi sum[2])
 {
     const vf scale0 = (vf)scale[0], scale1 = (vf)scale[1];
+    const float *const a = settle_address(value);
+    const uint32_t *const b = settle_address(cols->value[at]);
     vi sum0 = {0}, sum1 = {0};
-    for (size_t i = at; i < at + n; i += 4)
-        for (size_t u = 0; u < 4; u++) {
-            vf a = splat_f(row->value[i + u]);
-            sum0 = wrap_add_i(sum0, truncate_f(load_f(cols->value[i + u]) * a * scale0));
-            sum1 = wrap_add_i(sum1, truncate_f(load_f(cols->value[i + u] + VECTOR) * a * scale1));
+    for (size_t i = 0; i < n; i += 4)
+        for (size_t u = i; u < i + 4; u++) {
+            const vf row = splat_f(a[u]);
+            const uint32_t *const column = b + u * LANES;
+            sum0 = wrap_add_i(sum0, truncate_f((vf)load_i(column) * row * scale0));
+            sum1 = wrap_add_i(sum1, truncate_f((vf)load_i(column + VECTOR) * row * scale1));
+            settle_i(&sum0);
+            settle_i(&sum1);
         }
     sum[0] = sum0;
     sum[1] = sum1;
-}
-
-// Exponent that products of a step lack, 0 if NARROW.
-MXV_INLINE vi step_shift(const struct sum_context *x, const struct sum_row *row, size_t at, int v,
-                         enum variant variant)
-{
-    const size_t block = variant == BLOCKS ? at / 32 : 0;
-    if (variant != WIDE && variant != BLOCKS)
-        return splat_i(0);
-    return load_i(x->cols->shift[block] + v * VECTOR) + row->shift[block];
-}
-
-// Value and raw exponent of accumulators; the exponent is 128 where they are not finite, and below
-// LOW, whichever, for zeros and subnormals of f32.
-MXV_INLINE vi step_unpack(const struct sum_context *x, vi word, const enum variant variant,
-                          vf *value)
-{
-    if (variant == NARROW_F16) {
-        const struct acc acc = unpack_f16(word, x->zero);
-        *value = acc.value;
-        return select_i(acc.not_finite, splat_i(128), acc.exp);
-    }
-    *value = (vf)word;
-    return (vi)(((vu)word << 1) >> 24) - x->bias;
-}
-
-// Scales the products and the accumulators of a step. e: exponent of the sum's unit; scale, factor:
-// what products and accumulators are multiplied by. Lanes that may have to be redone, taken
-// together, set the sign bit of the result.
-MXV_INLINE vi step_scales(const struct sum_context *x, const struct sum_row *row, size_t at,
-                          const enum variant variant, const vi exp[2], vi top[2], vi scale[2],
-                          vi factor[2])
-{
-    vi suspect = {0};
-    if (variant == NARROW || variant == NARROW_F16) {
-        for (int v = 0; v < 2; v++) {
-            top[v] = max_i(top[v], exp[v]);
-            scale[v] = factor[v] = (vi)power_i(x->frac - top[v]);
-        }
-        return (min_i(top[0], top[1]) - x->low) | (x->high - max_i(top[0], top[1]));
-    }
-    for (int v = 0; v < 2; v++) {
-        const vi shift = step_shift(x, row, at, v, variant);
-        top[v] = max_i(variant == BLOCKS ? top[v] + shift : top[v], exp[v]);
-        suspect |= (top[v] < x->low) | (exp[v] > x->high);
-        suspect |= (top[v] - shift < DEEP) | (top[v] == x->high + x->frac);
-        top[v] = max_i(top[v], x->low);
-        const vi e = x->frac - top[v];
-        scale[v] = (vi)power_i(max_i(min_i(e + shift, x->bias), -x->bias));
-        factor[v] = (vi)power_i(max_i(e, -x->bias));
-    }
-    return suspect;
 }
 
 // One step of products from `at`: c[v] becomes the results. over[v]: sign bit set in lanes where a
@@ -170,34 +111,17 @@ MXV_INLINE vi sum_step(const struct sum_context *x, const struct sum_row *row, s
         over[v] = splat_i(0);
     }
     const vi suspect = step_scales(x, row, at, variant, exp, top, scale, factor);
-    step_terms(row, x->cols, at, step < PARTIAL ? step : PARTIAL, scale, sum);
+    step_terms(row->value, x->cols, at, step < PARTIAL ? step : PARTIAL, scale, sum);
     if (step > PARTIAL) {
-        step_terms(row, x->cols, at + PARTIAL, PARTIAL, scale, rest);
+        step_terms(row->value + PARTIAL, x->cols, at + PARTIAL, PARTIAL, scale, rest);
         for (int v = 0; v < 2; v++)
             sum[v] = add_i(sum[v], rest[v], &over[v]);
     }
     for (int v = 0; v < 2; v++) {
         sum[v] = add_i(sum[v], truncate_f(value[v] * (vf)factor[v]), &over[v]);
-        c[v] = finish(x, sum[v], top[v] - x->frac, x->one - factor[v], variant);
+        c[v] = finish(x, sum[v], top[v] - x->frac, (vi)((vu)x->one - (vu)factor[v]), variant);
     }
     return suspect | over[0] | over[1];
-}
-
-// Finite lanes of vector v whose exponents the vectors do not take.
-MXV_INLINE vi odd_lanes(const struct sum_context *x, const struct sum_row *row, size_t at, int v,
-                        vi product_top, vi before, enum variant variant)
-{
-    const vi none = splat_i(variant == WIDE ? REAL : LOW - 1);
-    struct acc acc = unpack(before, x->zero, variant);
-    vi shift = step_shift(x, row, at, v, variant);
-    vi real = product_top > none;
-    if (variant == BLOCKS)
-        product_top += shift;
-    vi top = max_i(product_top, acc.exp);
-    vi odd = (top < LOW) & (real | ~acc.zero);
-    if (variant == WIDE || variant == BLOCKS) // the factor 2^-127 of c was made 0
-        odd |= (real & (top - shift < DEEP)) | ((top == 127 + x->frac) & (acc.exp == 127));
-    return odd;
 }
 
 // Redoes what is wrong among the lanes of a step, one by one.
@@ -224,31 +148,34 @@ static __attribute__((noinline, cold)) void redo_step(const struct sum_context *
 
 // All rows of a panel step by step: the chain of steps of one row is a chain of latencies, and
 // other rows lie between its links.
-MXV_INLINE void sum_rows(const struct sum_context *x, const struct sum_row *panel, size_t first_row,
-                         size_t rows, const size_t step, const enum variant variant,
-                         uint32_t words[PANEL][LANES])
+MXV_INLINE void sum_rows(const struct sum_context *x, const struct sum_rows *panel,
+                         size_t first_row, size_t rows, const size_t step,
+                         const enum variant variant, uint32_t words[PANEL][LANES])
 {
     for (size_t at = 0; at < x->s->padded; at += step)
         for (size_t r = 0; r < rows; r++) {
             const vi before[2] = {load_i(words[r]), load_i(words[r] + VECTOR)};
             vi c[2] = {before[0], before[1]}, over[2];
-            const vi suspect = sum_step(x, &panel[r], at, step, variant, c, over);
+            const struct sum_row row = row_of(panel, r, at, step, variant);
+            const vi suspect = sum_step(x, &row, at, step, variant, c, over);
             store_i(words[r], c[0]);
             store_i(words[r] + VECTOR, c[1]);
             if (__builtin_expect(any_sign(suspect), 0))
-                redo_step(x, &panel[r], first_row + r, at, step, variant, before, over, words[r]);
+                redo_step(x, &row, first_row + r, at, step, variant, before, over, words[r]);
         }
 }
 
 // HMMA_FP8: two steps from zero, then r + c. No lane is suspect: exponents lie in [-28, 32] and
 // sums below 2^31. An f16 r may become infinite in the first step and then stays so.
-MXV_INLINE void sum_hmma(const struct sum_context *x, const struct sum_row *row, size_t at,
-                         const enum variant variant, uint32_t words[LANES])
+MXV_INLINE void sum_hmma(const struct sum_context *x, const struct sum_rows *panel, size_t index,
+                         size_t at, const enum variant variant, uint32_t words[LANES])
 {
+    const struct sum_row row[2] = {row_of(panel, index, at, 16, variant),
+                                   row_of(panel, index, at + 16, 16, variant)};
     vi r[2] = {{0}}, over[2];
-    sum_step(x, row, at, 16, variant, r, over);
+    sum_step(x, &row[0], at, 16, variant, r, over);
     const vi first[2] = {r[0], r[1]};
-    sum_step(x, row, at + 16, 16, variant, r, over);
+    sum_step(x, &row[1], at + 16, 16, variant, r, over);
     for (int v = 0; v < 2; v++) {
         uint32_t *c = words + v * VECTOR;
         if (variant == NARROW) {
@@ -262,21 +189,21 @@ MXV_INLINE void sum_hmma(const struct sum_context *x, const struct sum_row *row,
     }
 }
 
-static void hmma_rows(const struct sum_context *x, const struct sum_row *panel, size_t rows,
+static void hmma_rows(const struct sum_context *x, const struct sum_rows *panel, size_t rows,
                       uint32_t words[PANEL][LANES])
 {
     for (size_t r = 0; r < rows; r++)
         for (size_t at = 0; at < x->s->padded; at += 32) {
             if (x->t->m->result == MXV_MMA_F16)
-                sum_hmma(x, &panel[r], at, NARROW_F16, words[r]);
+                sum_hmma(x, panel, r, at, NARROW_F16, words[r]);
             else
-                sum_hmma(x, &panel[r], at, NARROW, words[r]);
+                sum_hmma(x, panel, r, at, NARROW, words[r]);
         }
 }
 
 // Not inlined: the constants of x shall be read from memory.
 static __attribute__((noinline)) void sum_block(const struct sum_context *x,
-                                                const struct sum_row *panel, size_t first_row,
+                                                const struct sum_rows *panel, size_t first_row,
                                                 size_t rows, uint32_t words[PANEL][LANES])
 {
 #define ROWS(step, variant) sum_rows(x, panel, first_row, rows, step, variant, words)
@@ -303,37 +230,38 @@ static __attribute__((noinline)) void sum_block(const struct sum_context *x,
 static void sum_panel(struct sum_context *x, struct sum_columns *cols, size_t first_row,
                       size_t rows)
 {
-    struct sum_row panel[PANEL];
+    struct sum_rows panel;
+    struct lines lines;
     uint32_t words[PANEL][LANES];
-    for (size_t r = 0; r < rows; r++)
-        pack_row(x->t, x->s, first_row + r, &panel[r]);
+    for (size_t r = 0; r < rows; r += LANES)
+        pack_rows(x->t, x->s, first_row + r, rows - r < LANES ? rows - r : LANES, r, &lines,
+                  &panel);
     for (size_t first = 0; first < x->t->cols; first += LANES) {
         struct lane_block block = {x->t, x->s, first_row, first, LANES};
         block.lanes = x->t->cols - first < LANES ? x->t->cols - first : LANES;
         x->first = first;
         x->lanes = block.lanes;
-        pack_columns(x->t, x->s, first, x->lanes, cols);
+        pack_columns(x->t, x->s, first, x->lanes, &lines, cols);
         for (size_t r = 0; r < rows; r++, block.index++)
             load_block(&block, words[r]);
-        sum_block(x, panel, first_row, rows, words);
+        sum_block(x, &panel, first_row, rows, words);
         block.index = first_row;
         for (size_t r = 0; r < rows; r++, block.index++)
-            store_block(&block, panel[r].special, cols->any_special ? cols->special : NULL,
+            store_block(&block, panel.special[r], cols->any_special ? cols->special : NULL,
                         words[r]);
     }
 }
 
 static void sum_tile(const struct mxv_mma_tile *t)
 {
-    static const struct sum_columns empty;
     const struct mxv_mma_model *m = t->m;
-    struct sum_columns cols = empty;
+    struct sum_columns cols;
     struct sum_context x = {.t = t,
                             .cols = &cols,
                             .zero = m->zero_exp,
                             .frac = splat_i((int)m->frac_bits),
                             .low = splat_i(LOW),
-                            .high = splat_i(127),
+                            .high = splat_i(m->rule == MXV_MMA_ST ? HIGH : 127),
                             .bias = splat_i(127),
                             .one = splat_i(2 * BIAS << 23),
                             .keep_mask = splat_i((int32_t)(~(uint32_t)0 << (23 - m->keep_bits))),

@@ -51,15 +51,13 @@ MXV_INLINE bool any_word(vh words)
     return _mm512_movepi16_mask((__m512i)words) != 0;
 }
 
-// sum + the words of both halves times sign_a * sign_b (1 or -1 each).
-MXV_INLINE vi add_signed_pairs(vi sum, vw words, vi sign_a, vi sign_b)
+// sum + the words of both halves times their signs, 1 or -1.
+MXV_INLINE vi add_signed_pairs(vi sum, vw words, vi signs)
 {
-    const __m512i one = _mm512_set1_epi16(1); // 0xbe: (x ^ y) | z
-    __m512i sign = _mm512_ternarylogic_epi32((__m512i)sign_a, (__m512i)sign_b, one, 0xbe);
 #if defined(MXV_DOT_BYTES)
-    return (vi)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)words, sign);
+    return (vi)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)words, (__m512i)signs);
 #else
-    return sum + (vi)_mm512_madd_epi16((__m512i)words, sign);
+    return sum + (vi)_mm512_madd_epi16((__m512i)words, (__m512i)signs);
 #endif
 }
 #else
@@ -104,10 +102,9 @@ MXV_INLINE bool any_word(vh words)
     return !_mm256_testz_si256((__m256i)words, (__m256i)words);
 }
 
-MXV_INLINE vi add_signed_pairs(vi sum, vw words, vi sign_a, vi sign_b)
+MXV_INLINE vi add_signed_pairs(vi sum, vw words, vi signs)
 {
-    __m256i signed_words = _mm256_sign_epi16((__m256i)words, (__m256i)sign_a);
-    return sum + (vi)_mm256_madd_epi16(signed_words, (__m256i)sign_b);
+    return sum + (vi)_mm256_madd_epi16((__m256i)words, (__m256i)signs);
 }
 #endif
 

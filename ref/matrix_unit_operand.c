@@ -121,6 +121,18 @@ int mxv_mma_operand_frac(const struct mxv_mma_model *m, enum mxv_element element
     }
 }
 
+// Codes of E2M1, of which the upper bits are ignored.
+static void decode_small(const struct mxv_mma_model *m, const uint32_t *words, size_t n,
+                         struct mxv_operand *out)
+{
+    enum { CODES = 16 };
+    struct mxv_operand table[CODES];
+    for (uint32_t code = 0; code < CODES; code++)
+        table[code] = decode(m, MXV_E2M1, code);
+    for (size_t i = 0; i < n; i++)
+        out[i] = table[words[i] % CODES];
+}
+
 static void decode_words(const struct mxv_mma_model *m, enum mxv_element element,
                          const uint32_t *words, size_t n, struct mxv_operand *out)
 {
@@ -128,6 +140,10 @@ static void decode_words(const struct mxv_mma_model *m, enum mxv_element element
         const struct classes classes = classes_of(&layouts[element]);
         for (size_t i = 0; i < n; i++)
             out[i] = decode_float(&classes, words[i]);
+        return;
+    }
+    if (element == MXV_E2M1 && n >= 32) {
+        decode_small(m, words, n, out);
         return;
     }
     for (size_t i = 0; i < n; i++)
