@@ -8,9 +8,14 @@
 // softmax of tile n runs beside the second product, and beside the other consumer's. Each
 // consumer's own stream of instructions is what a tile waits for, so words of scores are read as
 // the product leaves them (struct word_use), and all that can be known of the next tile is made
-// beside the exponentials. Making the two take turns at the matrix unit with named barriers changed
-// nothing. There are as many blocks as multiprocessors, and each fetches its next piece of work in
-// time to copy operands for it before the last one is stored.
+// beside the exponentials. Making the two take turns at the matrix unit or at the exponentials with
+// named barriers gained nothing, and starting the scores of tile n + 1 before the softmax of tile n
+// (registers suffice for E4M3 values) lost a fifth. There are as many blocks as multiprocessors,
+// and each fetches its next piece of work in time to copy operands for it before the last one is
+// stored.
+//
+// A launch may begin while the one before it still runs (programmatic dependent launch): what comes
+// before wait_for_launch_before touches this block's own shared memory alone.
 //
 // Which thread computes what, and the order of each sum, never depend on timing; which block takes
 // which piece does. OPTIONS builds have poly, tau and the taps of the contract; the others run
@@ -203,7 +208,7 @@ static __device__ __forceinline__ void attend_piece(const typename K::params &p,
 }
 
 template <class K, int D, int BN, bool OPTIONS>
-static __device__ __forceinline__ void consume(const typename K::params &p,
+static __device__ __forceinline__ void consume(const typename K::params &p, int heads,
                                                const struct memory<K, D, BN> &mem)
 {
     const struct mxv_gpu_call &call = p.call;
@@ -225,7 +230,7 @@ static __device__ __forceinline__ void consume(const typename K::params &p,
         item = __shfl_sync(0xffffffffu, item, 0);
         if (item >= call.block_count * call.heads_q)
             break;
-        x.w = place_of(call, item % call.block_count, item / call.block_count);
+        x.w = item_place(call, heads, item);
         x.tiles = processed_tiles(call, x.w);
         x.plan = K::plan_of(p, x.w);
         const int first = x.w.first + x.group * GROUP_ROWS + warp_row;
@@ -251,7 +256,7 @@ static __device__ __forceinline__ void consume(const typename K::params &p,
 template <class K, int D, int BN, bool OPTIONS>
 static __global__ void __launch_bounds__(SM90_THREADS, 1)
     attention_sm90(const __grid_constant__ typename K::params p,
-                   const __grid_constant__ struct tensor_maps maps)
+                   const __grid_constant__ struct tensor_maps maps, const int heads)
 {
     extern __shared__ uint8_t shared[];
     const struct memory<K, D, BN> mem = {
@@ -266,13 +271,14 @@ static __global__ void __launch_bounds__(SM90_THREADS, 1)
         fence_async();
     }
     __syncthreads();
+    wait_for_launch_before();
     if (threadIdx.x < 128) {
         fewer_registers<24>();
         if (threadIdx.x == 0)
-            produce<K, D, BN>(p, maps, mem);
+            produce<K, D, BN>(p, maps, heads, mem);
     } else {
         more_registers<240>();
-        consume<K, D, BN, OPTIONS>(p, mem);
+        consume<K, D, BN, OPTIONS>(p, heads, mem);
     }
 }
 

@@ -11,8 +11,9 @@
 typedef void check_report(const char *what, uint64_t n, uint64_t bad);
 
 // Every format, rule, order, input type, scale layout, packing and special policy over words drawn
-// from `seed` and over every generator of the case language. Ends the program with status 3 when
-// the device fails.
+// from `seed` and over every generator of the case language, with and without steps on their way;
+// NVFP4 under tensor maxima at the numbers where a code changes; INT8 codes; tensor maxima. Ends
+// the program with status 3 when the device fails.
 void check_block_quantisers(uint64_t seed, check_report *report);
 
 // A word of `type`, number i of a block: what the drawn tensors consist of.

@@ -161,6 +161,51 @@ const void *cuda_rebase(struct state *s, struct side *side, const float **factor
     return low;
 }
 
+const uint8_t *cuda_core(struct state *s, struct side *side, const float **scale)
+{
+    const size_t n = cuda_element_count(side);
+    uint8_t *codes = cuda_allocate(&s->run, n);
+    float *scales = cuda_allocate(&s->run, n / 32 * sizeof *scales);
+    if (s->run.failed)
+        return NULL;
+    cuda_launched(s, mxv_gpu_quantise_core(&side->rows, codes, scales), "quantise core");
+    cuda_keep(s, side->key ? MXV_STAGE_K_SCALE : MXV_STAGE_Q_SCALE, MXV_ROUTE_CORE, scales, n / 32,
+              4);
+    cuda_keep(s, side->key ? MXV_STAGE_K_CODE : MXV_STAGE_Q_CODE, MXV_ROUTE_CORE, codes, n, 1);
+    *scale = scales;
+    return codes;
+}
+
+// dma.md 2: the smallest width from `from` on that holds `share` of the tiles of a causal square of
+// `tiles` by `tiles`, those nearer than `past` not counted; binary64, as the page says.
+static int32_t zone_width(double tiles, int32_t from, int32_t past, double share)
+{
+    const double all = tiles * tiles - tiles * (tiles - 1) / 2;
+    const double before = past * tiles - past * (past - 1.0) / 2;
+    int32_t w = from;
+    while (w < tiles && (w * tiles - w * (w - 1.0) / 2 - before) / all < share)
+        w++;
+    return w;
+}
+
+const int32_t *cuda_zones(struct state *s)
+{
+    const struct mxv_attention *a = s->a;
+    int32_t *widths = malloc(2 * a->sequences * sizeof *widths + 1);
+    for (size_t i = 0; widths && i < a->sequences; i++) {
+        const size_t keys = a->cu_k[i + 1] - a->cu_k[i];
+        const double tiles = (double)((keys + a->tile_n - 1) / a->tile_n);
+        widths[2 * i] = zone_width(tiles, 1, 0, a->core_share);
+        widths[2 * i + 1] = zone_width(tiles, widths[2 * i], widths[2 * i], a->buffer_share);
+    }
+    const int32_t *zones =
+        widths ? cuda_send(&s->run, widths, 2 * a->sequences * sizeof *widths) : NULL;
+    if (!widths)
+        cuda_refuse(&s->run, "out of memory");
+    free(widths);
+    return zones;
+}
+
 const int8_t *cuda_int8_codes(struct state *s, struct side *side, const float *scale,
                               enum mxv_stage scale_tap, enum mxv_stage code_tap)
 {

@@ -44,22 +44,6 @@ int mxv_cuda_supports(const struct mxv_attention *a, char *message, size_t size)
         return refuse(message, size,
                       arch == MXV_ARCH_SM_90 ? "this device computes what arch=sm_90 models"
                                              : "this device computes what arch=sm_80 models");
-    if (a->vt == MXV_E4M3 && !(a->kernel == MXV_KERNEL_DMA && arch == MXV_ARCH_SM_90 &&
-                               (a->d == 64 || a->d == 128) && a->tile_n == 128))
-        return refuse(message, size,
-                      "cuda offers v=e4m3 for dma with d=64 or d=128 and key tiles of 128 keys");
-    if (a->kernel == MXV_KERNEL_DMA && a->plan == MXV_PLAN_ZONES)
-        return refuse(message, size, "cuda offers plan=diag and plan=entropy");
-    if (a->exp == MXV_EXP_CR)
-        return refuse(message, size, "cuda offers exp=hw and exp=poly");
-    if (a->tile_n > MXV_GPU_TILE_N_MAX)
-        return refuse(message, size, "cuda offers key tiles of at most 128 keys");
-    if (a->rebase && !(a->d == 64 || a->d == 128))
-        return refuse(message, size, "cuda offers rebase=1 with d=64 and d=128");
-    if (a->rebase && !(a->tile_n == 64 || a->tile_n == 128))
-        return refuse(message, size, "cuda offers rebase=1 with key tiles of 64 and 128 keys");
-    if (a->rule > MXV_SCALE_MIDMAX)
-        return refuse(message, size, "cuda offers the exact scale rules");
     return a->faults ? refuse(message, size, "cuda has no faults") : 0;
 }
 
@@ -163,6 +147,11 @@ static void run_dma(struct state *s)
     } else if (a->mode != MXV_MODE_HIGH) {
         p.q_low = cuda_quantise(s, &s->q, MXV_ROUTE_LOW);
         p.k_low = cuda_quantise(s, &s->k, MXV_ROUTE_LOW);
+    }
+    if (a->plan == MXV_PLAN_ZONES) {
+        p.zones = cuda_zones(s);
+        p.q_core = cuda_core(s, &s->q, &p.q_core_scale);
+        p.k_core = cuda_core(s, &s->k, &p.k_core_scale);
     }
     p.q_sigma = s->q.rows.row_divisor;
     p.k_sigma = s->k.rows.row_divisor;
@@ -279,6 +268,7 @@ static void fill_call(struct state *s, size_t tokens_q)
     c->top_left = a->align == MXV_ALIGN_TOP_LEFT;
     c->descending = a->order == MXV_ORDER_DESC;
     c->poly = a->exp == MXV_EXP_POLY;
+    c->cr = a->exp == MXV_EXP_CR;
     c->finite = a->masked == MXV_MASKED_FINITE;
     c->empty_nan = a->empty == MXV_EMPTY_NAN;
     c->lse_natural = a->lse == MXV_LSE_E;
@@ -343,7 +333,8 @@ int mxv_cuda_run(const struct mxv_attention *a, bool taps, struct mxv_cuda_resul
     s.call.cu_k = cu_k;
     fill_call(&s, a->cu_q[a->sequences]);
     send_blocks(&s);
-    out->wgmma = mxv_gpu_takes_wgmma(&s.call);
+    out->wgmma =
+        mxv_gpu_takes_wgmma(&s.call) && !(a->kernel == MXV_KERNEL_DMA && a->plan == MXV_PLAN_ZONES);
     if (!s.run.failed)
         attend(&s);
     return s.run.failed ? -1 : 0;

@@ -20,13 +20,12 @@ struct mxv_cuda_result {
     uint32_t *out;                                    // [heads_q][tokens of all sequences][d]
     uint32_t *lse;                                    // [heads_q][tokens]; NULL for lse=none
     size_t key_tiles;                                 // slots of a query tile in tile taps
-    bool wgmma;                                       // the path: wgmma, else mma.sync
+    bool wgmma;                                       // the engine: wgmma, else the portable one
     uint32_t *taps[MXV_STAGE_COUNT][MXV_ROUTE_COUNT]; // NULL: not recorded
 };
 
 // Whether the kernels here offer the call: what mxv_attention_check accepts on the arch of the
-// device (sm_80 or sm_90), without v=e4m3, plan=zones, exp=cr, key tiles over 128 keys, faults, and
-// dma-released.
+// device (sm_80 or sm_90), without faults and dma-released.
 int mxv_cuda_supports(const struct mxv_attention *a, char *message, size_t size);
 
 // Runs the call. `taps` runs the tracing kernels and fetches all taps. *out must be zero or hold an

@@ -40,9 +40,13 @@ void cuda_second_level(struct state *s);
 // Block codes and scales of one side and route; returns their bf16 values.
 enum mxv_gpu_scale_rule cuda_scale_rule(enum mxv_scale_rule rule);
 const void *cuda_quantise(struct state *s, struct side *side, enum mxv_route route);
+// The copy of the core zone: E4M3 codes; *scale: of 32 channels each.
+const uint8_t *cuda_core(struct state *s, struct side *side, const float **scale);
+// Widths of the zones of each sequence, as struct mxv_gpu_dma has them.
+const int32_t *cuda_zones(struct state *s);
 // The low copy of rebase=1: E5M2 codes; *factor: the power of two of each row.
 const void *cuda_rebase(struct state *s, struct side *side, const float **factor);
-// V in E4M3 under one scale for a KV head and sequence, as the wgmma engine reads it.
+// V in E4M3 under one scale for a KV head and sequence, as both engines read it.
 const void *cuda_values_e4m3(struct state *s);
 // tilemix: V, INT8 scales, codes, and what a cache of codes returns.
 const void *cuda_tilemix_values(struct state *s);

@@ -15,7 +15,7 @@ enum mxv_element mxv_cuda_tap_format(const struct mxv_attention *a, const struct
     switch (t->stage) {
     case MXV_STAGE_Q_SCALE:
     case MXV_STAGE_K_SCALE:
-        return t->route == MXV_ROUTE_INT8 ? MXV_F32 : MXV_U8;
+        return t->route == MXV_ROUTE_INT8 || t->route == MXV_ROUTE_CORE ? MXV_F32 : MXV_U8;
     case MXV_STAGE_Q_CODE:
     case MXV_STAGE_K_CODE:
         if (t->route == MXV_ROUTE_LOW && a->rebase)

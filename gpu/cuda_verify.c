@@ -20,7 +20,7 @@ struct settings {
     struct mxv_tier_options tier;
     struct verify_options verify;
     size_t first;
-    bool adapt;         // replace what the kernels do not offer instead of skipping
+    bool adapt;         // cases of other architectures become sm_90's
     bool wgmma;         // d and key tile become what the wgmma path takes
     double budget;      // seconds after which no case is started; 0: none
     const char *folder; // for recorded results; NULL: none
@@ -41,7 +41,7 @@ static const char usage[] =
     "                   [--whole N] [--name FILE]\n"
     "  --kernel K    flash, dma, tilemix or all          --cases TIER  smoke, quick, fuzz, a file\n"
     "  --taps        compare every tap, not only out and lse\n"
-    "  --adapt       set arch=sm_90 and replace options the kernels lack, instead of skipping\n"
+    "  --adapt       set arch=sm_90, instead of skipping cases of other architectures\n"
     "  --wgmma       set d and key tile to 64 or 128, which the wgmma path takes\n"
     "  --tiles N     emulate N query tiles of each head only (large cases)\n"
     "  --fault NAME  switch a defect on in the emulation, to see the report\n"
@@ -115,31 +115,10 @@ static bool read_options(int argc, char **argv, struct settings *s)
     return optind == argc && (!s->verify.whole || s->folder);
 }
 
-// What the kernels here do not offer becomes the nearest that they do.
-static void adapt_case(struct mxv_case *c, bool wgmma)
-{
-    const bool fits = wgmma || ((c->d == 64 || c->d == 128) && c->tile.n == 128);
-    c->arch = MXV_ARCH_SM_90;
-    if (c->v == MXV_E4M3 && !(c->kernel == MXV_KERNEL_DMA && fits))
-        c->v = MXV_F16;
-    if (c->exp == MXV_EXP_CR)
-        c->exp = MXV_EXP_HW;
-    if (c->tile.n > 128)
-        c->tile.n = 128;
-    if (c->kernel == MXV_KERNEL_DMA && c->plan == MXV_PLAN_ZONES) {
-        struct mxv_case plain;
-        mxv_case_defaults(MXV_KERNEL_DMA, &plain);
-        c->plan = MXV_PLAN_DIAG;
-        c->core_share = plain.core_share;
-        c->buffer_share = plain.buffer_share;
-        c->diag = 2;
-    }
-}
-
 static void fit_wgmma(struct mxv_case *c)
 {
     c->d = c->d <= 64 ? 64 : 128;
-    c->tile.n = c->tile.n <= 64 && c->v != MXV_E4M3 ? 64 : 128;
+    c->tile.n = c->tile.n <= 64 ? 64 : 128;
 }
 
 static double seconds(void)
@@ -187,7 +166,7 @@ static void run_case(const struct settings *s, const struct mxv_tier *tier, size
     struct mxv_case c;
     mxv_tier_case(tier, i, &c);
     if (s->adapt)
-        adapt_case(&c, s->wgmma);
+        c.arch = MXV_ARCH_SM_90;
     if (s->wgmma)
         fit_wgmma(&c);
     verify_case(&c, &s->verify, &o);

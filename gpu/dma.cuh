@@ -30,7 +30,7 @@ template <int PV_UNIT, bool REBASED = false> struct dma {
         float factor;
     };
     enum { UNIT = PV_UNIT, ROUTES = 2 };
-    static constexpr bool LOG2 = true, FOLDS = false;
+    static constexpr bool LOG2 = true, FOLDS = false, FP8 = false;
 
     static __host__ __device__ constexpr int unit(int route)
     {
@@ -55,11 +55,16 @@ template <int PV_UNIT, bool REBASED = false> struct dma {
             p.diag_tiles ? (int)min(p.diag_tiles[w.head * p.query_tiles + w.tile_index], 1u << 30)
                          : p.diag,
             1 << 30);
+        return plan_within(p, w, p.sink, width);
+    }
+    static __device__ __forceinline__ struct plan
+    plan_within(const params &p, const struct place &w, int sink, int width)
+    {
         if (width < 1)
-            return {p.sink, 0, 0};
+            return {sink, 0, 0};
         const int first = floor_divide(w.tile_begin + w.diagonal, p.call.tile_n);
         const int last = floor_divide(w.tile_end - 1 + w.diagonal, p.call.tile_n);
-        return {p.sink, max(first, -(1 << 30)) - (width - 1), min(last, 1 << 30) + (width - 1) + 1};
+        return {sink, max(first, -(1 << 30)) - (width - 1), min(last, 1 << 30) + (width - 1) + 1};
     }
     static __device__ __forceinline__ int route(const params &, const struct plan &plan, int j)
     {
@@ -122,9 +127,9 @@ template <int PV_UNIT, bool REBASED = false> struct dma {
         return {{f[0], f[1]}, {f[0], f[1]}};
     }
     template <int TILES>
-    static __device__ __forceinline__ void scale(const params &p, const struct place &w, int route,
-                                                 int j, const struct row &row,
-                                                 const struct tile &tile, float (&s)[TILES][4])
+    static __device__ __forceinline__ void
+    scale(const params &p, const struct place &w, int route, int j, const struct row &row,
+          const struct tile &tile, float (&s)[TILES][4], int first = 0)
     {
         if (REBASED && route == 1) {
 #pragma unroll
@@ -140,7 +145,7 @@ template <int PV_UNIT, bool REBASED = false> struct dma {
         for (int t = 0; t < TILES; t++)
 #pragma unroll
             for (int e = 0; e < 2; e++) {
-                const int column = t * 8 + threadIdx.x % 4 * 2 + e,
+                const int column = first + t * 8 + threadIdx.x % 4 * 2 + e,
                           key = j * p.call.tile_n + column;
                 if (column < p.call.tile_n && key < w.lk) {
                     const float column_sigma = sigma_k[key];

@@ -30,18 +30,21 @@ template <int LOW_UNIT> struct dma_blocks : dma<MXV_UNIT_F16> {
     }
 };
 
-template <int LOW_UNIT> static int launch_blocks(const struct dma_block_params &p, bool trace)
+template <int LOW_UNIT> static int launch_blocks(struct dma_block_params p, bool trace)
 {
     typedef struct dma_blocks<LOW_UNIT> K;
+    const bool options = needs_options(p.call, trace);
     if (p.call.block_count == 0)
         return (int)cudaSuccess;
-    if (p.call.v_type != MXV_GPU_F16)
+    if (p.call.v_type != MXV_GPU_F16 || p.zones)
         return (int)cudaErrorInvalidValue;
+    if (!trace)
+        p.call.trace.score = p.call.trace.acc = NULL;
     switch (p.call.d) {
     case 64:
-        return trace ? launch_as<K, 64, true>(p) : launch_as<K, 64, false>(p);
+        return options ? launch_as<K, 64, true>(p) : launch_as<K, 64, false>(p);
     case 128:
-        return trace ? launch_as<K, 128, true>(p) : launch_as<K, 128, false>(p);
+        return options ? launch_as<K, 128, true>(p) : launch_as<K, 128, false>(p);
     default:
         return (int)cudaErrorInvalidValue;
     }

@@ -104,11 +104,9 @@ int mxv_emulate_scores(const struct mxv_emulate_scores *p);
 int mxv_emulate_softmax(const struct mxv_emulate_call *p);
 int mxv_emulate_values(const struct mxv_emulate_call *p);
 
-// Operands that the production kernels do not have. core: E4M3 codes and binary32 scales of 32
-// channels (docs/kernels/dma.md 1.4).
-int mxv_emulate_quantise_core(const struct mxv_gpu_rows *rows, uint8_t *codes, float *scales);
-// Option rebase (dma.md 1.5): E5M2 codes and a factor for each row from MXFP4 codes and scales;
-// `together` rows of a sequence share a base, bases [heads][tokens] is work space.
+// Operands that are not made as the production kernels' are.
+// Option rebase (docs/kernels/dma.md 1.5): E5M2 codes and a factor for each row from MXFP4 codes
+// and scales; `together` rows of a sequence share a base, bases [heads][tokens] is work space.
 int mxv_emulate_rebase(const struct mxv_gpu_rows *rows, int together, const uint8_t *e2m1,
                        const uint8_t *scales, uint8_t *bases, uint8_t *codes, float *factor);
 // v=e4m3 (contract 5): codes of V / its scale, one scale per head and sequence; row_scale

@@ -206,7 +206,7 @@ static const void *core_side(struct emulation *e, struct side *side, const float
     float *scales = cuda_allocate(&s->run, n / 32 * sizeof *scales);
     if (s->run.failed)
         return NULL;
-    cuda_launched(s, mxv_emulate_quantise_core(&side->rows, codes, scales), "quantise core");
+    cuda_launched(s, mxv_gpu_quantise_core(&side->rows, codes, scales), "quantise core");
     cuda_keep(s, side->key ? MXV_STAGE_K_SCALE : MXV_STAGE_Q_SCALE, MXV_ROUTE_CORE, scales, n / 32,
               4);
     cuda_keep(s, side->key ? MXV_STAGE_K_CODE : MXV_STAGE_Q_CODE, MXV_ROUTE_CORE, codes, n, 1);

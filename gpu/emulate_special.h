@@ -4,18 +4,13 @@
 // 2^x, 1/x and log2 x of emulated GPUs as integer device code, host and device from one text: the
 // interpolator of ref/special_unit.c (docs/numerics.md, "Special functions"; structure: S. F.
 // Oberman, M. Y. Siu, ARITH-17, 2005; tables first published by envytools, Marcelina Kościelnicka,
-// 2015, MIT) with its table, the polynomial of FlashAttention-4, and the correctly rounded 2^x.
-//
-// Correctly rounded: x = n + f, f exact in 64 fraction bits; e^(f ln 2) by 22 terms of its series
-// in 63 fraction bits, every truncation downward, so that the true value lies in [r, r + 2^-60):
-// two truncations of 2^-63 a term, damped by f ln 2 / k < 0.7, and less than 2^-63 from ln 2 and
-// the rest of the series. The rounding is decided unless that interval holds a midpoint;
-// special_ex2_cr reports it, and gpu/emulate_check finds none among all 2^32 words, which makes it
-// the correctly rounded function. unit.emulate_special compares with ref/special*.c.
+// 2015, MIT) with its table; the correctly rounded 2^x is that of exp2_exact.h.
+// unit.emulate_special compares with ref/special*.c.
 #ifndef MXV_EMULATE_SPECIAL_H
 #define MXV_EMULATE_SPECIAL_H
 
 #include "emulate_units.h"
+#include "exp2_exact.h"
 
 struct special_row {
     int32_t c0, c1, c2;
@@ -151,57 +146,6 @@ UNIT_FN uint32_t special_lg2(uint32_t x)
     int top = unit_top_bit_64(magnitude);
     uint32_t sig = (uint32_t)(top >= 23 ? magnitude >> (top - 23) : magnitude << (23 - top));
     return sign | (uint32_t)(top - 36 + 127) << 23 | (sig & 0x7fffffu);
-}
-
-UNIT_FN uint64_t special_high_product(uint64_t a, uint64_t b)
-{
-#ifdef __CUDA_ARCH__
-    return __umul64hi(a, b);
-#else
-    return (uint64_t)((unsigned __int128)a * b >> 64);
-#endif
-}
-
-// r * 2^(n-63), r in [2^63, 2^64), rounded to binary32; n >= -150.
-UNIT_FN uint32_t special_round(uint64_t r, int n, uint64_t slack, bool *undecided)
-{
-    int drop = n < -126 ? 40 - 126 - n : 40;
-    uint64_t kept = drop > 63 ? 0 : r >> drop, half = (uint64_t)1 << (drop - 1);
-    uint64_t rest = r - (drop > 63 ? 0 : kept << drop);
-    *undecided = rest <= half && half - rest < slack;
-    kept += rest > half || (rest == half && (kept & 1));
-    return (n < -126 ? 0 : (uint32_t)(n + 126) << 23) + (uint32_t)kept;
-}
-
-// *undecided: the enclosure of 2^x holds a midpoint of binary32.
-UNIT_FN uint32_t special_ex2_cr(uint32_t x, bool *undecided)
-{
-    int exp = (int)(x >> 23 & 0xff) - 127;
-    bool negative = x >> 31 != 0;
-    *undecided = false;
-    if (special_is_nan(x))
-        return UNIT_NAN;
-    if (exp >= 8)
-        return negative ? 0 : UNIT_INF;
-    if (exp < -30)
-        return 0x3f800000u;
-    uint32_t sig = (x & 0x7fffffu) | 0x800000u;
-    uint64_t f = (uint64_t)sig << (41 + exp); // the integer part falls off the top
-    int n = exp >= 0 ? (int)(sig >> (23 - exp)) : 0;
-    if (negative) {
-        n = f ? -n - 1 : -n;
-        f = 0 - f;
-    }
-    if (n > 127)
-        return UNIT_INF;
-    if (n < -150)
-        return 0;
-    const uint64_t one = (uint64_t)1 << 63;
-    uint64_t y = special_high_product(f, UINT64_C(0xb17217f7d1cf79ab)); // ln 2, cut after 64 bits
-    uint64_t r = one;
-    for (unsigned k = 22; k > 0 && f; k--)
-        r = one + special_high_product(y, r) / k;
-    return special_round(r, n, f ? 8 : 0, undecided);
 }
 
 #endif

@@ -19,7 +19,7 @@ template <int PV_UNIT> struct flash {
     struct tile {
     };
     enum { UNIT = PV_UNIT, ROUTES = 1 };
-    static constexpr bool LOG2 = false, FOLDS = false;
+    static constexpr bool LOG2 = false, FOLDS = false, FP8 = false;
 
     static __host__ __device__ constexpr int unit(int)
     {
@@ -79,7 +79,7 @@ template <int PV_UNIT> struct flash {
     template <int TILES>
     static __device__ __forceinline__ void scale(const params &, const struct place &, int, int,
                                                  const struct row &, const struct tile &,
-                                                 float (&)[TILES][4])
+                                                 float (&)[TILES][4], int = 0)
     {
     }
 };

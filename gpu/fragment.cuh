@@ -20,11 +20,12 @@ static __device__ __forceinline__ bool all_visible(const struct mxv_gpu_call &ca
            visible_keys(call, w, first).end >= key + call.tile_n;
 }
 
-// Contract 4: what is not visible; beyond the keys of the sequence always -inf.
+// Contract 4: what is not visible; beyond the keys of the sequence always -inf. s: from column
+// `first` of the tile on.
 template <int TILES>
 static __device__ __forceinline__ void mask_scores(const struct mxv_gpu_call &call,
                                                    const struct place &w, int j, int row,
-                                                   float (&s)[TILES][4])
+                                                   float (&s)[TILES][4], int first = 0)
 {
 #pragma unroll
     for (int h = 0; h < 2; h++) {
@@ -33,7 +34,7 @@ static __device__ __forceinline__ void mask_scores(const struct mxv_gpu_call &ca
         for (int t = 0; t < TILES; t++)
 #pragma unroll
             for (int e = 0; e < 2; e++) {
-                const int key = j * call.tile_n + t * 8 + threadIdx.x % 4 * 2 + e;
+                const int key = j * call.tile_n + first + t * 8 + threadIdx.x % 4 * 2 + e;
                 if (key >= w.lk)
                     s[t][2 * h + e] = -INFINITY;
                 else if (key < seen.begin || key >= seen.end)
@@ -65,7 +66,7 @@ template <int TILES> static __device__ __forceinline__ void float_words(float (&
 
 // Contract 5.3 to 5.6 and 5.10 on the scores of a tile, which become weights, not rounded yet; m:
 // after step 2; words: what the scores were made of, where K folds.
-template <class K, bool OPTIONS, int TILES, int WORDS>
+template <class K, int OPTIONS, int TILES, int WORDS>
 static __device__ __forceinline__ void
 weigh_scores(const typename K::params &p, const struct place &w, int j, int route, int row,
              const typename K::row &row_factors, const typename K::tile &tile, int columns,
@@ -107,8 +108,7 @@ static __device__ void trace_matrix(const struct mxv_gpu_call &call, const struc
 {
 #pragma unroll
     for (int h = 0; h < 2; h++)
-#pragma unroll
-        for (int t = 0; t < TILES; t++)
+        for_tiles<TILES>([&](int t) {
 #pragma unroll
             for (int e = 0; e < 2; e++) {
                 const int r = row + 8 * h, column = t * 8 + threadIdx.x % 4 * 2 + e;
@@ -116,10 +116,30 @@ static __device__ void trace_matrix(const struct mxv_gpu_call &call, const struc
                     words[(trace_slot(call, w, j) * call.tile_m + r - w.tile_begin) * cols +
                           column] = __float_as_uint(x[t][2 * h + e]);
             }
+        });
 }
 
-// p: packed weights of the PV unit, 16 bits as [8-key tile][row half], E4M3 as pack_e4m3 leaves
-// them.
+// Rounds weights to the PV unit's type: 16 bits as [8-key tile][row half]; E4M3, saturating, as
+// [16-key tile][row half], a word for the columns 2 q, 2 q + 1 of both 8-key tiles (q: lane mod 4).
+// V lies in the order of keys that makes two such words of each row half an operand of 32 keys
+// (mxv_gpu_values_e4m3).
+template <int UNIT, int TILES>
+static __device__ __forceinline__ void pack_weights(const float (&s)[TILES][4],
+                                                    uint32_t (&weights)[TILES][2])
+{
+    for_tiles<TILES>([&](int t) {
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const uint32_t pair = pack_pair<UNIT>(s[t][2 * h], s[t][2 * h + 1]);
+            if (UNIT != MXV_UNIT_E4M3)
+                weights[t][h] = pair;
+            else
+                weights[t / 2][h] = t % 2 ? weights[t / 2][h] | pair << 16 : pair;
+        }
+    });
+}
+
+// p: weights as pack_weights leaves them.
 template <int UNIT, int TILES>
 static __device__ void trace_weights(const struct mxv_gpu_call &call, const struct place &w, int j,
                                      int row, const uint32_t (&p)[TILES][2])
@@ -127,8 +147,7 @@ static __device__ void trace_weights(const struct mxv_gpu_call &call, const stru
     constexpr bool BYTES = UNIT == MXV_UNIT_E4M3;
 #pragma unroll
     for (int h = 0; h < 2; h++)
-#pragma unroll
-        for (int t = 0; t < TILES; t++)
+        for_tiles<TILES>([&](int t) {
 #pragma unroll
             for (int e = 0; e < 2; e++) {
                 const int r = row + 8 * h, column = t * 8 + threadIdx.x % 4 * 2 + e;
@@ -139,6 +158,7 @@ static __device__ void trace_weights(const struct mxv_gpu_call &call, const stru
                                           call.tile_n +
                                       column] = code;
             }
+        });
 }
 
 static __device__ void trace_rows(const struct mxv_gpu_call &call, const struct place &w, int j,

@@ -20,11 +20,23 @@ int mxv_gpu_multiprocessors(void)
     return attribute(cudaDevAttrMultiProcessorCount);
 }
 
+int mxv_gpu_heads_at_once(const struct mxv_gpu_call *call, int key_bytes)
+{
+    const int64_t head = (int64_t)call->tokens_k * key_bytes;
+    const int64_t fit = head > 0 ? attribute(cudaDevAttrL2CacheSize) / 2 / head : 1;
+    if (call->left < 0 && call->right < 0)
+        return 1;
+    return (int)(fit < 1                ? 1
+                 : fit < call->heads_kv ? fit
+                                        : call->heads_kv) *
+           (call->heads_q / call->heads_kv);
+}
+
 bool mxv_gpu_takes_wgmma(const struct mxv_gpu_call *call)
 {
 #ifdef MXV_GPU_SM90
     return (call->d == 64 || call->d == 128) && (call->tile_n == 64 || call->tile_n == 128) &&
-           call->tokens_k > 0 && attribute(cudaDevAttrComputeCapabilityMajor) == 9 &&
+           !call->cr && call->tokens_k > 0 && attribute(cudaDevAttrComputeCapabilityMajor) == 9 &&
            attribute(cudaDevAttrComputeCapabilityMinor) == 0;
 #else
     (void)call;

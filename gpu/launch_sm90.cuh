@@ -8,6 +8,15 @@
 
 #include "attention_sm90.cuh"
 
+// Bytes of the copies of a key and its value.
+template <class K> static int key_bytes(const typename K::params &p)
+{
+    int bytes = unit_row_bytes(K::UNIT, p.call.d);
+    for (int r = 0; r < K::ROUTES; r++)
+        bytes += K::keys(p, r) ? unit_row_bytes(K::unit(r), p.call.d) : 0;
+    return bytes;
+}
+
 template <class K, int D, int BN, bool OPTIONS>
 static int launch_sm90_as(const typename K::params &p, const struct tensor_maps &maps)
 {
@@ -18,9 +27,17 @@ static int launch_sm90_as(const typename K::params &p, const struct tensor_maps 
     if (error != cudaSuccess)
         return (int)error;
     const int blocks = mxv_gpu_multiprocessors();
-    attention_sm90<K, D, BN, OPTIONS>
-        <<<(unsigned)(items < blocks ? items : blocks), SM90_THREADS, bytes>>>(p, maps);
-    return (int)cudaGetLastError();
+    cudaLaunchAttribute early;
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)(items < blocks ? items : blocks));
+    config.blockDim = dim3(SM90_THREADS);
+    config.dynamicSmemBytes = bytes;
+    config.attrs = &early;
+    config.numAttrs = 1;
+    const int heads = mxv_gpu_heads_at_once(&p.call, key_bytes<K>(p));
+    return (int)cudaLaunchKernelEx(&config, attention_sm90<K, D, BN, OPTIONS>, p, maps, heads);
 }
 
 template <class K> static int make_maps(const typename K::params &p, struct tensor_maps &maps)
@@ -63,10 +80,8 @@ template <class K> static int launch_sm90(typename K::params p, bool trace)
     if (p.call.tile_n == 128)
         return p.call.d == 128 ? launch_sm90_tile<K, 128, 128>(p, maps, trace)
                                : launch_sm90_tile<K, 64, 128>(p, maps, trace);
-    if constexpr ((int)K::UNIT != (int)MXV_UNIT_E4M3)
-        return p.call.d == 128 ? launch_sm90_tile<K, 128, 64>(p, maps, trace)
-                               : launch_sm90_tile<K, 64, 64>(p, maps, trace);
-    return (int)cudaErrorNotSupported; // E4M3 values are compiled for key tiles of 128 keys alone
+    return p.call.d == 128 ? launch_sm90_tile<K, 128, 64>(p, maps, trace)
+                           : launch_sm90_tile<K, 64, 64>(p, maps, trace);
 }
 
 #endif

@@ -5,7 +5,7 @@
 // sum is fixed: one thread adds the 128 keys of a partial sum, one the partial sums. Maxima of
 // magnitudes are taken on their words, which order as the values do, so atomicMax leaves no choice.
 // gpu/cuda_verify compares each result with the emulation's operand taps.
-#include "source.cuh"
+#include "quantise_int8.cuh"
 
 #include <cuda_fp8.h>
 
@@ -145,66 +145,17 @@ extern "C" int mxv_gpu_cast(const struct mxv_gpu_rows *rows, void *out)
     return (int)cudaGetLastError();
 }
 
-// x / scale for inverse = 1 / scale, correctly rounded when the quotient is below 256 and not tiny
-// (its code is 0): two steps from x * inverse, each with an exact remainder; larger ones are cut
-// anyway. scale is 2^-90 .. 2^90.
-static __device__ __forceinline__ float quotient_of(float x, float scale, float inverse)
-{
-    const float q0 = __fmul_rn(x, inverse);
-    const float q1 = __fmaf_rn(__fmaf_rn(-q0, scale, x), inverse, q0);
-    const float q2 = __fmaf_rn(__fmaf_rn(-q1, scale, x), inverse, q1);
-    return fabsf(q0) < 256.0f ? q2 : q0;
-}
-
-// Code of a quotient. Adding 1.5 * 2^23 rounds to the nearest even integer and leaves two's
-// complement in the low byte.
-static __device__ __forceinline__ uint32_t int8_code(float quotient, bool away)
-{
-    const float q = fminf(fmaxf(quotient, -127.0f), 127.0f), magic = 12582912.0f;
-    float rounded = __fadd_rn(q, magic);
-    if (away && fabsf(__fsub_rn(q, __fsub_rn(rounded, magic))) == 0.5f) // a tie
-        rounded = __fadd_rn(magic, __fadd_rn(q, copysignf(0.5f, q)));
-    return quotient != quotient ? 0 : __float_as_uint(rounded) & 0xffu;
-}
-
-// 8 channels a thread; d is a multiple of 8. shift: log2 (d / 8) where that is a power of two, else
-// negative.
-static __global__ void quantise_int8(const __grid_constant__ struct mxv_gpu_rows s, int shift,
-                                     const float *scale, bool away, int8_t *codes)
-{
-    const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, eighths = (uint32_t)s.d / 8;
-    if (i >= (size_t)s.heads * s.tokens * eighths)
-        return;
-    const uint32_t row = shift < 0 ? i / eighths : i >> shift;
-    const float divisor = scale[row];
-    float x[8];
-    source_values(s, row, (int)((i - row * eighths) * 8), x);
-    if (divisor >= 0x1p-90f && divisor <= 0x1p90f) {
-        const float inverse = __frcp_rn(divisor);
-#pragma unroll
-        for (int k = 0; k < 8; k++)
-            x[k] = quotient_of(x[k], divisor, inverse);
-    } else {
-        for (int k = 0; k < 8; k++)
-            x[k] = divisor == 0 ? 0.0f : __fdiv_rn(x[k], divisor);
-    }
-    uint32_t word[2] = {0, 0};
-#pragma unroll
-    for (int k = 0; k < 8; k++)
-        word[k / 4] |= int8_code(x[k], away) << k % 4 * 8;
-    ((uint2 *)codes)[i] = make_uint2(word[0], word[1]);
-}
-
 extern "C" int mxv_gpu_quantise_int8(const struct mxv_gpu_rows *rows, const float *scale, bool away,
                                      int8_t *codes)
 {
-    const size_t n = (size_t)rows->heads * rows->tokens * rows->d;
-    int shift = 0;
-    while (8 << shift < rows->d)
-        shift++;
-    if (n)
-        quantise_int8<<<linear_blocks(n / 8), MXV_GPU_LINEAR_THREADS>>>(
-            *rows, 8 << shift == rows->d ? shift : -1, scale, away, codes);
+    if ((size_t)rows->heads * rows->tokens * rows->d == 0)
+        return (int)cudaSuccess;
+    if (rows_of_their_type(*rows) && !rows->scaled)
+        (rows->type == MXV_GPU_F16    ? launch_int8<SOURCE_F16>
+         : rows->type == MXV_GPU_BF16 ? launch_int8<SOURCE_BF16>
+                                      : launch_int8<SOURCE_F32>)(rows, scale, away, codes);
+    else
+        launch_int8<SOURCE_ROWS>(rows, scale, away, codes);
     return (int)cudaGetLastError();
 }
 

@@ -148,6 +148,9 @@ int mxv_gpu_quantise_blocks(const struct mxv_gpu_rows *rows, const struct mxv_gp
 // The quantiser of dma.md 1.4: linear scales, NaN blocks with codes 0, NVFP4 in order exact.
 int mxv_gpu_quantise(const struct mxv_gpu_rows *rows, enum mxv_gpu_block_format format,
                      enum mxv_gpu_scale_rule rule, uint8_t *codes, uint8_t *scales);
+// Copies of dma's core zone (dma.md 1.4): E4M3 codes and binary32 scales of 32 channels, [heads]
+// [tokens][d] and [heads][tokens][d / 32].
+int mxv_gpu_quantise_core(const struct mxv_gpu_rows *rows, uint8_t *codes, float *scales);
 // *out (device): the largest magnitude of n values, NaN if one is.
 int mxv_gpu_tensor_amax(const void *data, enum mxv_gpu_type type, size_t n, float *out);
 // MXFP8, MXFP4, NVFP4, packed, scales linear. out: bf16 of the exact code * scale, NaN for a NaN

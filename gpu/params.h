@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MXV_GPU_TILE_N_MAX 128 // keys of a key tile: a multiple of 32 up to this
+#define MXV_GPU_TILE_N_MAX 256 // keys of a key tile: a multiple of 32 up to this
 #define MXV_GPU_ROWS       128 // query rows of one thread block; a query tile may need two
 
 // Types of tensors in memory.
@@ -47,9 +47,10 @@ struct mxv_gpu_call {
     bool finite;    // masked scores are -5e6 instead of -inf
     bool empty_nan; // a row without weight gives NaN instead of 0
     bool lse_natural;
+    bool cr; // 2^x correctly rounded
     float c; // binary32 of softmax scale * log2 e
     float tau, offset;
-    enum mxv_gpu_type v_type, out_type; // v_type: f16 or bf16; dma on wgmma: E4M3 as well
+    enum mxv_gpu_type v_type, out_type; // v_type: f16 or bf16; dma on sm_90: E4M3 as well
     const void *v;                      // [heads_kv][tokens_k][d]; E4M3: mxv_gpu_values_e4m3
     const int32_t *v_first;             // E4M3: of each sequence its first place in V
     int32_t v_places;                   // E4M3: places of a row of V
@@ -66,8 +67,7 @@ struct mxv_gpu_flash {
 };
 
 // dma: copies of each route, second-level scales of rows, and the plan. The copies are dequantised
-// bf16; with factors of rows (rebase=1: docs/kernels/dma.md 1; d = 64 or 128, wgmma) the low ones
-// are E5M2 codes.
+// bf16; with factors of rows (rebase=1: docs/kernels/dma.md 1; sm_90) the low ones are E5M2 codes.
 struct mxv_gpu_dma {
     struct mxv_gpu_call call;
     const void *q_high, *k_high, *q_low, *k_low; // NULL: the route is not used
@@ -78,6 +78,11 @@ struct mxv_gpu_dma {
     int32_t diag, sink;         // in key tiles
     const uint32_t *diag_tiles; // [heads_q][query tiles]; NULL: diag for all
     int32_t query_tiles;
+    // Plan zones (sm_90): [sequences][2] distances in key tiles below which a tile is core and
+    // below which it is high; sinks are core. NULL: another plan.
+    const int32_t *zones;
+    const uint8_t *q_core, *k_core;           // E4M3 codes of the core zone
+    const float *q_core_scale, *k_core_scale; // [heads][tokens][d / 32]
 };
 
 // dma on the block-scaled units of sm_120a or sm_100a: the q and k of `codes` are packed codes

@@ -3,9 +3,14 @@
 //
 // Block quantisers (operands.h; OCP Microscaling v1.0, 6.3; docs/kernels/dma.md 1.4): which kernel
 // serves a call, sizes, the tensor maximum, and the way back to bf16. The kernel is quantise.cuh,
-// its arithmetic quantise_scale.cuh and quantise_code.cuh; gpu/device_check compares every format,
-// rule, order, source and layout with formats/, gpu/cuda_verify with the emulation's taps.
+// its arithmetic quantise_e2m1.cuh, quantise_scale.cuh, quantise_nvfp4.cuh and quantise_code.cuh;
+// NVFP4 calls beyond order exact without tensor scale fill a table first (quantise_table.cuh).
+// gpu/device_check compares every format, rule, order, source and layout with formats/,
+// gpu/cuda_verify with the emulation's taps.
 #include "quantise.cuh"
+#include "quantise_table.cuh"
+
+#include <mutex>
 
 static unsigned size_shift_of(enum mxv_gpu_block_format format)
 {
@@ -36,13 +41,13 @@ extern "C" size_t mxv_gpu_scale_bytes(const struct mxv_gpu_quantiser *q, size_t 
 }
 
 // Round-up reciprocal: block / d = block * magic >> shift for every block below 2^31.
-static void set_division(struct quantise_args *a, uint32_t d)
+static void set_division(struct division *by, uint32_t d)
 {
     uint32_t log2_d = 0;
-    while (1u << log2_d < d)
+    while (log2_d < 31 && 1u << log2_d < d)
         log2_d++;
-    a->shift = 31 + log2_d;
-    a->magic = (uint32_t)((UINT64_C(1) << a->shift) / d + 1);
+    by->shift = 31 + log2_d;
+    by->magic = (uint32_t)((UINT64_C(1) << by->shift) / d + 1);
 }
 
 static bool offered(const struct mxv_gpu_rows *r, const struct mxv_gpu_quantiser *q)
@@ -54,10 +59,51 @@ static bool offered(const struct mxv_gpu_rows *r, const struct mxv_gpu_quantiser
            !(q->order == MXV_GPU_NVFP4_SAGE3 && q->tensor_amax);
 }
 
+// Whether values need no steps but a mean and a factor that mx_codes_times takes, 16-bit ones not
+// both.
 static bool plain(const struct mxv_gpu_rows *r)
 {
-    return (r->cast == r->type || r->cast == MXV_GPU_F32) && !r->mean && !r->scaled &&
-           !r->channel_factor && !r->channel_divisor && !r->row_divisor;
+    return rows_of_their_type(*r) &&
+           (!r->scaled || (r->factor >= 0x1p-30f && r->factor <= 0x1p30f)) &&
+           !(r->type != MXV_GPU_F32 && r->scaled && r->mean);
+}
+
+static bool narrow(const struct mxv_gpu_rows *r)
+{
+    return plain(r) && r->type != MXV_GPU_F32;
+}
+
+static int launch(const struct quantise_args *a)
+{
+    const struct mxv_gpu_rows *r = &a->rows;
+    if (!narrow(r))
+        return mxv_quantise_wide(a, !plain(r));
+    return mxv_quantise_narrow(a, r->scaled ? TIMES_FACTOR : r->mean ? LESS_MEAN : AS_STORED);
+}
+
+static __device__ struct nvfp4_table nvfp4_table;
+// Held from the launch that fills the table to the one that reads it.
+static std::mutex table_mutex;
+
+static int launch_with_table(struct quantise_args *a)
+{
+    const struct mxv_gpu_quantiser *q = &a->q;
+    void *table;
+    a->how = how_of(q->order, q->tensor_amax != NULL);
+    if (narrow(&a->rows) && a->how != NVFP4_FACTOR && (a->how != NVFP4_NEAR || a->rows.scaled))
+        a->how = NVFP4_CHECKED; // order exact without tensor scale: of tensor maximum 2688
+    if (q->format != MXV_GPU_NVFP4 || a->how == NVFP4_NEAR)
+        return launch(a);
+    const std::lock_guard<std::mutex> lock(table_mutex);
+    cudaError_t error = cudaGetSymbolAddress(&table, nvfp4_table);
+    if (error != cudaSuccess)
+        return (int)error;
+    a->table = (const struct nvfp4_table *)table;
+    fill_table<<<128, 32>>>(q->order, q->tensor_amax,
+                            a->how == NVFP4_CHECKED ? a->rows.type : MXV_GPU_F32, a->factor,
+                            (struct nvfp4_table *)table);
+    error = cudaGetLastError();
+    return error == cudaSuccess ? launch(a) : (int)error;
 }
 
 extern "C" int mxv_gpu_quantise_blocks(const struct mxv_gpu_rows *rows,
@@ -74,12 +120,15 @@ extern "C" int mxv_gpu_quantise_blocks(const struct mxv_gpu_rows *rows,
     a.q = *q;
     a.codes = codes;
     a.scales = scales;
+    a.factor = rows->scaled ? rows->factor : 1.0f;
+    a.d_divides_256 = 256 % rows->d == 0;
     a.values = count * rows->d;
     a.size_shift = size_shift_of(q->format);
     a.per_row = (uint32_t)rows->d >> a.size_shift;
     a.blocks = (uint32_t)(count * a.per_row);
     a.tiles_across = (a.per_row + 3) / 4;
-    set_division(&a, a.per_row);
+    set_division(&a.by_row, a.per_row);
+    set_division(&a.by_head, a.per_row * (uint32_t)rows->tokens);
     layout_shifts(q->layout, &a.row_shift, &a.distance_shift);
     const size_t scale_bytes = mxv_gpu_scale_bytes(q, count, rows->d);
     if (scale_bytes != a.blocks) { // padding
@@ -87,12 +136,7 @@ extern "C" int mxv_gpu_quantise_blocks(const struct mxv_gpu_rows *rows,
         if (error != cudaSuccess)
             return (int)error;
     }
-    const enum nvfp4_how how = how_of(q->order, q->tensor_amax != NULL);
-    const bool one_kernel = !plain(rows) || (q->format == MXV_GPU_NVFP4 &&
-                                             (how == NVFP4_TENSOR || how == NVFP4_DIVISOR));
-    if (one_kernel || rows->type == MXV_GPU_F32)
-        return mxv_quantise_wide(&a, one_kernel);
-    return mxv_quantise_narrow(&a);
+    return launch_with_table(&a);
 }
 
 extern "C" int mxv_gpu_quantise(const struct mxv_gpu_rows *rows, enum mxv_gpu_block_format format,

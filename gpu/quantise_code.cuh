@@ -1,177 +1,26 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Element codes of 8 neighbours of a block, given the block's scale.
+// Element codes of 8 neighbours of a block, given the block's scale (E2M1: quantise_e2m1.cuh).
 //
 // FP8: the product with a power of two, exact or far below every threshold, and the conversion
 // instruction. FP6: the same for the FP8 format with as many fraction bits, at a scale where its
 // subnormals are those of the FP6 format; then both have the same fields, and what exceeds 1F is
 // saturated. MXINT8: one fused multiply-add that ends on 1.5 * 2^23, whose last place is 1.
 //
-// E2M1: the code of a magnitude y is concave and piecewise linear between codes,
-//     code(y) = min(2 y, y + 2, y / 2 + 4),
-// and a tie goes to the even code. So each line is one fused multiply-add that ends on a number M
-// whose last place is 1: one rounding to nearest even of the exact value, in whichever format has
-// room for the codes (M = 2^23 in binary32, 2^10 in binary16, 2^7 in bfloat16). Rounding is
-// monotone, so the minimum of the rounded lines is the rounded minimum; a further minimum with M +
-// 7 saturates, also Inf and NaN. The power of two of the scale is part of the slopes; a block whose
-// slopes would leave the format is scaled up first, exactly.
+// Values times a factor (struct mxv_gpu_rows): RN(x f) times a power of two is RN(x f 2^n) unless
+// one of them leaves the normal numbers, so f 2^n is one multiplier of the block where the scale
+// byte keeps it normal; what RN(x f) then rounds below 2^-126 lies below every threshold. MXINT8
+// rounds that product before it adds. Other blocks take both multiplications.
 //
 // NVFP4 divides by an E4M3 number s. y = q + (x - q s) r with q = x r, r = 1 / s rounded, meets a
-// midpoint exactly when x / s does (checked for every x and s of binary16 and bfloat16); other
-// orders round as they say.
+// midpoint exactly when x / s does (checked for every x and s of binary16 and bfloat16). Other
+// orders: quantise_nvfp4.cuh says which multiplier stands for what they do.
 #ifndef MXV_GPU_QUANTISE_CODE_CUH
 #define MXV_GPU_QUANTISE_CODE_CUH
 
-#include "quantise_scale.cuh"
-
-// Where values come from: as they lie in memory, or through all steps of struct mxv_gpu_rows.
-enum quantise_source { SOURCE_F16, SOURCE_BF16, SOURCE_F32, SOURCE_ROWS };
-
-enum { CHUNK = 8 }; // values of a lane
-
-// 8 values: pairs of 16 bits, or binary32 words.
-template <int SOURCE> struct chunk {
-    static constexpr bool WIDE = SOURCE == SOURCE_F32 || SOURCE == SOURCE_ROWS;
-    uint32_t word[WIDE ? 8 : 4];
-};
-
-// 16-bit pairs, and what the line method needs of their format: the least and the largest power of
-// two, and a slope exponent that no block but an all-zero one exceeds.
-template <int SOURCE> struct pair {
-    using type = __half2;
-    static constexpr int MAGIC = 1024, EXP_MAX = 15, EXP_MIN = -24, EXP_MOST = 39;
-    static __device__ type splat(float x)
-    {
-        return __float2half2_rn(x);
-    }
-};
-template <> struct pair<SOURCE_BF16> {
-    using type = __nv_bfloat162;
-    static constexpr int MAGIC = 128, EXP_MAX = 127, EXP_MIN = -133, EXP_MOST = 260;
-    static __device__ type splat(float x)
-    {
-        return __float2bfloat162_rn(x);
-    }
-};
-
-template <class T> static __device__ __forceinline__ T pair_of(uint32_t word)
-{
-    T x;
-    memcpy(&x, &word, sizeof x);
-    return x;
-}
-
-template <class T> static __device__ __forceinline__ uint32_t word_of(T x)
-{
-    uint32_t word;
-    memcpy(&word, &x, sizeof word);
-    return word;
-}
-
-template <int SOURCE>
-static __device__ __forceinline__ void widen(const chunk<SOURCE> &c, float x[CHUNK])
-{
-#pragma unroll
-    for (int i = 0; i < CHUNK; i++) {
-        if constexpr (chunk<SOURCE>::WIDE) {
-            x[i] = __uint_as_float(c.word[i]);
-        } else if constexpr (SOURCE == SOURCE_F16) {
-            const __half2 p = pair_of<__half2>(c.word[i / 2]);
-            x[i] = i % 2 ? __high2float(p) : __low2float(p);
-        } else {
-            x[i] = __uint_as_float(i % 2 ? c.word[i / 2] & 0xffff0000u : c.word[i / 2] << 16);
-        }
-    }
-}
-
-// Largest magnitude as an integer that orders like it, NaN above all: a binary32 word, or 16 bits.
-template <int SOURCE> static __device__ __forceinline__ uint32_t chunk_amax(const chunk<SOURCE> &c)
-{
-    if constexpr (chunk<SOURCE>::WIDE) {
-        uint32_t m = 0;
-#pragma unroll
-        for (int i = 0; i < CHUNK; i++)
-            m = max(m, c.word[i] & 0x7fffffffu);
-        return m;
-    } else {
-        using T = typename pair<SOURCE>::type;
-        const T a = __hmax2_nan(__habs2(pair_of<T>(c.word[0])), __habs2(pair_of<T>(c.word[1])));
-        const T b = __hmax2_nan(__habs2(pair_of<T>(c.word[2])), __habs2(pair_of<T>(c.word[3])));
-        const uint32_t m = word_of(__hmax2_nan(a, b)) & 0x7fff7fffu;
-        return max(m & 0xffffu, m >> 16);
-    }
-}
-
-// The binary32 word of what chunk_amax gave.
-template <int SOURCE> static __device__ __forceinline__ uint32_t amax_word(uint32_t m)
-{
-    if constexpr (SOURCE == SOURCE_F16)
-        return __float_as_uint(__half2float(__ushort_as_half((unsigned short)m)));
-    return SOURCE == SOURCE_BF16 ? m << 16 : m;
-}
-
-// Four codes from the low bytes of four words; of two words with a code in each half.
-static __device__ __forceinline__ uint32_t four_bytes(uint32_t a, uint32_t b, uint32_t c,
-                                                      uint32_t d)
-{
-    return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
-}
-
-static __device__ __forceinline__ uint32_t four_of_pairs(uint32_t a, uint32_t b)
-{
-    return __byte_perm(a, b, 0x6420);
-}
-
-// FF in the byte of each negative value, 00 elsewhere.
-static __device__ __forceinline__ uint32_t sign_bytes(uint32_t a, uint32_t b, uint32_t selector)
-{
-    uint32_t r; // prmt.b32 spreads the sign of a byte where bit 3 of its selector is set
-    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(selector));
-    return r;
-}
-
-template <int SOURCE> static __device__ __forceinline__ uint2 chunk_signs(const chunk<SOURCE> &c)
-{
-    if constexpr (!chunk<SOURCE>::WIDE)
-        return make_uint2(sign_bytes(c.word[0], c.word[1], 0xfdb9),
-                          sign_bytes(c.word[2], c.word[3], 0xfdb9));
-    else
-        return make_uint2(__byte_perm(sign_bytes(c.word[0], c.word[1], 0xfb),
-                                      sign_bytes(c.word[2], c.word[3], 0xfb), 0x5410),
-                          __byte_perm(sign_bytes(c.word[4], c.word[5], 0xfb),
-                                      sign_bytes(c.word[6], c.word[7], 0xfb), 0x5410));
-}
-
-// E2M1 codes from magnitudes and signs, one a byte.
-static __device__ __forceinline__ uint2 with_signs(uint32_t low, uint32_t high, uint2 signs)
-{
-    return make_uint2(low | (signs.x & 0x08080808u), high | (signs.y & 0x08080808u));
-}
-
-// E2M1 magnitudes of |y| * slope / 2 by lines, in the low byte of each half or of the word.
-template <int SOURCE>
-static __device__ __forceinline__ uint32_t pair_magnitudes(uint32_t y,
-                                                           typename pair<SOURCE>::type slope)
-{
-    using P = pair<SOURCE>;
-    using T = typename P::type;
-    const T a = pair_of<T>(y & 0x7fff7fffu);
-    const T first = __hfma2(a, slope, P::splat(P::MAGIC));
-    const T second = __hfma2(a, __hmul2(slope, P::splat(0.5f)), P::splat(P::MAGIC + 2));
-    const T third = __hfma2(a, __hmul2(slope, P::splat(0.25f)), P::splat(P::MAGIC + 4));
-    return word_of(__hmin2(__hmin2(__hmin2(first, second), third), P::splat(P::MAGIC + 7)));
-}
-
-// Positive floats order like integers; NaN comes last.
-static __device__ __forceinline__ uint32_t float_magnitude(float y, float slope)
-{
-    const float a = fabsf(y);
-    const uint32_t first = __float_as_uint(__fmaf_rn(a, slope, 8388608.0f));
-    const uint32_t second = __float_as_uint(__fmaf_rn(a, __fmul_rn(slope, 0.5f), 8388610.0f));
-    const uint32_t third = __float_as_uint(__fmaf_rn(a, __fmul_rn(slope, 0.25f), 8388612.0f));
-    return min(min(min(first, second), third), 0x4b000007u);
-}
+#include "quantise_e2m1.cuh"
+#include "quantise_nvfp4.cuh"
 
 // MXFP4 in pairs.
 template <int SOURCE>
@@ -215,18 +64,50 @@ static __device__ __forceinline__ uint32_t fp6_of_fp8(uint32_t w)
     return ((magnitude | (beyond - (beyond >> 7))) & 0x1f1f1f1fu) | (w >> 2 & 0x20202020u);
 }
 
-static __device__ __forceinline__ uint2 fp4_codes(const float y[CHUNK], float slope, uint2 signs)
+// MXINT8 codes of x * slope: 1.5 * 2^23 leaves two's complement in the low byte. ROUNDED: the
+// product is rounded to binary32 first.
+template <bool ROUNDED>
+static __device__ __forceinline__ uint2 mxint8_codes(const float x[CHUNK], float slope)
 {
-    uint32_t m[CHUNK];
+    uint32_t code[CHUNK];
 #pragma unroll
-    for (int i = 0; i < CHUNK; i++)
-        m[i] = float_magnitude(y[i], slope);
-    return with_signs(four_bytes(m[0], m[1], m[2], m[3]), four_bytes(m[4], m[5], m[6], m[7]),
-                      signs);
+    for (int i = 0; i < CHUNK; i++) {
+        const float r = ROUNDED ? __fadd_rn(__fmul_rn(x[i], slope), 12582912.0f)
+                                : __fmaf_rn(x[i], slope, 12582912.0f);
+        code[i] = __float_as_uint(fminf(fmaxf(r, 12582785.0f), 12583039.0f));
+    }
+    return make_uint2(four_bytes(code[0], code[1], code[2], code[3]),
+                      four_bytes(code[4], code[5], code[6], code[7]));
 }
 
-// Scaled up when the slope 2^e would leave binary32: magnitudes below 2^-110, exact.
-static __device__ __forceinline__ float slope_of(float x[CHUNK], int e)
+// Exponent of what mx_codes_of multiplies values of scale 2^0 by.
+static __host__ __device__ constexpr int multiplier_exponent(int format)
+{
+    return format == MXV_GPU_MXFP6_E2M3   ? -6
+           : format == MXV_GPU_MXFP6_E3M2 ? -12
+           : format == MXV_GPU_MXFP4      ? 1
+           : format == MXV_GPU_MXINT8     ? 6
+                                          : 0;
+}
+
+// MX codes of x * multiplier, one a byte.
+template <int FORMAT, bool ROUNDED>
+static __device__ __forceinline__ uint2 mx_codes_of(const float x[CHUNK], float multiplier,
+                                                    uint2 signs)
+{
+    if constexpr (FORMAT == MXV_GPU_MXFP8_E4M3 || FORMAT == MXV_GPU_MXFP8_E5M2)
+        return fp8_codes(x, multiplier, FORMAT == MXV_GPU_MXFP8_E5M2);
+    if constexpr (FORMAT == MXV_GPU_MXFP6_E2M3 || FORMAT == MXV_GPU_MXFP6_E3M2) {
+        const uint2 w = fp8_codes(x, multiplier, FORMAT == MXV_GPU_MXFP6_E3M2);
+        return make_uint2(fp6_of_fp8(w.x), fp6_of_fp8(w.y));
+    }
+    if constexpr (FORMAT == MXV_GPU_MXINT8)
+        return mxint8_codes<ROUNDED>(x, multiplier);
+    return fp4_codes(x, multiplier, signs);
+}
+
+// Scaled up when the multiplier 2^e would leave binary32: magnitudes below 2^-110, exact.
+static __device__ __forceinline__ float multiplier_of(float x[CHUNK], int e)
 {
     if (e > 127) {
 #pragma unroll
@@ -235,19 +116,6 @@ static __device__ __forceinline__ float slope_of(float x[CHUNK], int e)
         e -= 8;
     }
     return power_of_two(e);
-}
-
-static __device__ __forceinline__ uint2 mxint8_codes(float x[CHUNK], int k)
-{
-    const float slope = slope_of(x, 6 - k);
-    uint32_t code[CHUNK];
-#pragma unroll
-    for (int i = 0; i < CHUNK; i++) { // 1.5 * 2^23: the low byte is two's complement
-        const float r = __fmaf_rn(x[i], slope, 12582912.0f);
-        code[i] = __float_as_uint(fminf(fmaxf(r, 12582785.0f), 12583039.0f));
-    }
-    return make_uint2(four_bytes(code[0], code[1], code[2], code[3]),
-                      four_bytes(code[4], code[5], code[6], code[7]));
 }
 
 // MX codes of a chunk, one a byte, for scale exponent k = -127 .. 127.
@@ -259,18 +127,29 @@ static __device__ __forceinline__ uint2 mx_codes(const chunk<SOURCE> &c, int k)
     } else {
         float x[CHUNK];
         widen<SOURCE>(c, x);
-        if constexpr (FORMAT == MXV_GPU_MXFP8_E4M3 || FORMAT == MXV_GPU_MXFP8_E5M2)
-            return fp8_codes(x, power_of_two(-k), FORMAT == MXV_GPU_MXFP8_E5M2);
-        if constexpr (FORMAT == MXV_GPU_MXFP6_E2M3 || FORMAT == MXV_GPU_MXFP6_E3M2) {
-            constexpr bool E3M2 = FORMAT == MXV_GPU_MXFP6_E3M2;
-            const uint2 w = fp8_codes(x, power_of_two(-k - (E3M2 ? 12 : 6)), E3M2);
-            return make_uint2(fp6_of_fp8(w.x), fp6_of_fp8(w.y));
-        }
-        if constexpr (FORMAT == MXV_GPU_MXINT8)
-            return mxint8_codes(x, k);
-        const float slope = slope_of(x, 1 - k);
-        return fp4_codes(x, slope, chunk_signs<SOURCE>(c));
+        const float multiplier = multiplier_of(x, multiplier_exponent(FORMAT) - k);
+        return mx_codes_of<FORMAT, false>(x, multiplier, chunk_signs<SOURCE>(c));
     }
+}
+
+// The same of values times `factor`, for a scale byte that is not FF. factor: 2^-30 .. 2^30.
+template <int FORMAT, int SOURCE>
+static __device__ __forceinline__ uint2 mx_codes_times(const chunk<SOURCE> &c, uint32_t scale,
+                                                       float factor)
+{
+    float x[CHUNK];
+    widen<SOURCE>(c, x);
+    const int e = multiplier_exponent(FORMAT) + 127 - (int)scale;
+    float multiplier = factor;
+    if (scale - 57 <= 150u) { // the multiplier is 2^-122 .. 2^106
+        multiplier = __fmul_rn(multiplier, power_of_two(e));
+    } else {
+#pragma unroll
+        for (int i = 0; i < CHUNK; i++)
+            x[i] = __fmul_rn(x[i], factor);
+        multiplier = multiplier_of(x, e);
+    }
+    return mx_codes_of<FORMAT, true>(x, multiplier, chunk_signs<SOURCE>(c));
 }
 
 // x / s of pairs as the head comment says, then E2M1.
@@ -302,32 +181,84 @@ static __device__ __forceinline__ uint32_t tensor_magnitude(float x, float s, fl
     return s == 0 ? 0 : magnitude;
 }
 
-template <int HOW, int SOURCE>
-static __device__ __forceinline__ uint2 nvfp4_codes(const chunk<SOURCE> &c, float factor,
-                                                    float inverse)
+// The code of a value by the order's own steps. NaN gives 7.
+static __device__ __forceinline__ uint32_t nvfp4_code_of(enum mxv_gpu_nvfp4_order order, float x,
+                                                         float factor, float g)
 {
-    if constexpr (HOW == NVFP4_NEAR && !chunk<SOURCE>::WIDE) {
-        return nvfp4_codes_of_pairs<SOURCE>(c, factor, inverse);
-    } else {
-        float x[CHUNK];
-        uint32_t m[CHUNK];
-        widen<SOURCE>(c, x);
+    const enum nvfp4_how how = how_of(order, true);
+    if (how == NVFP4_TENSOR)
+        return tensor_magnitude(x, factor, g) | (__float_as_uint(x) >> 31 << 3);
+    const float y = how == NVFP4_DIVISOR ? __fdiv_rn(x, factor) : __fmul_rn(x, factor);
+    return y != y ? 7u
+                  : magnitude_code(eighth_word(mul_sat(fabsf(y), 0.125f))) |
+                        (__float_as_uint(y) >> 31 << 3);
+}
+
+// Four of them, one a byte. Not in line: it is seldom needed.
+static __device__ __noinline__ uint32_t codes_by_steps(enum mxv_gpu_nvfp4_order order, float4 x,
+                                                       float factor, float g)
+{
+    return nvfp4_code_of(order, x.x, factor, g) | nvfp4_code_of(order, x.y, factor, g) << 8 |
+           nvfp4_code_of(order, x.z, factor, g) << 16 | nvfp4_code_of(order, x.w, factor, g) << 24;
+}
+
+// Words of E2M1 codes of binary32 values; false if they may be wrong. s.multiplier: as
+// quantise_nvfp4.cuh says.
+template <int HOW>
+static __device__ __forceinline__ bool nvfp4_words(const float x[CHUNK], struct nvfp4_scale s,
+                                                   uint32_t w[CHUNK])
+{
+    const float m = s.multiplier;
+    uint32_t differ = 0;
+    if constexpr (HOW == NVFP4_CHECKED) {
+#pragma unroll
+        for (int i = 0; i < CHUNK; i++)
+            w[i] = raised_word(fma_sat(fabsf(x[i]), m, 0.5f));
+    } else if constexpr (HOW == NVFP4_FACTOR) {
+#pragma unroll
+        for (int i = 0; i < CHUNK; i++)
+            w[i] = eighth_word(mul_sat(fabsf(x[i]), m));
+    } else if constexpr (HOW == NVFP4_TENSOR) {
+        const float low = __fmul_rn(m, 1 - 0x1p-21f), high = __fmul_rn(m, 1 + 0x1p-21f);
 #pragma unroll
         for (int i = 0; i < CHUNK; i++) {
-            float y = x[i];
-            if constexpr (HOW == NVFP4_NEAR) {
-                const float q = __fmul_rn(x[i], inverse);
-                y = __fmaf_rn(__fmaf_rn(-q, factor, x[i]), inverse, q);
-            } else if constexpr (HOW == NVFP4_FACTOR) {
-                y = __fmul_rn(x[i], factor);
-            } else if constexpr (HOW == NVFP4_DIVISOR) {
-                y = __fdiv_rn(x[i], factor);
-            }
-            m[i] = HOW == NVFP4_TENSOR ? tensor_magnitude(x[i], factor, inverse)
-                                       : float_magnitude(y, 2.0f);
+            w[i] = eighth_word(mul_sat(fabsf(x[i]), low));
+            differ |= w[i] ^ eighth_word(mul_sat(fabsf(x[i]), high));
         }
-        return with_signs(four_bytes(m[0], m[1], m[2], m[3]), four_bytes(m[4], m[5], m[6], m[7]),
-                          chunk_signs<SOURCE>(c));
+    } else { // an eighth of the quotient
+        const float r = __fmul_rn(m, 0.125f), divisor = __fmul_rn(s.factor, 8.0f);
+#pragma unroll
+        for (int i = 0; i < CHUNK; i++) {
+            const float a = fabsf(x[i]);
+            float h = mul_sat(a, r);
+            if constexpr (HOW == NVFP4_DIVISOR)
+                h = fma_sat(__fmaf_rn(-h, divisor, a), r, h);
+            w[i] = eighth_word(fma_sat(__fmaf_rn(-h, divisor, a), r, h));
+        }
+    }
+    return (m == m) & !differ;
+}
+
+// NVFP4 codes of a chunk, one a byte, of values times `factor` unless they are CHECKED; *sure is
+// cleared if they may be wrong.
+template <int HOW, int SOURCE, bool TIMES>
+static __device__ __forceinline__ uint2 nvfp4_codes(const chunk<SOURCE> &c, struct nvfp4_scale s,
+                                                    float factor, bool *sure)
+{
+    if constexpr (HOW == NVFP4_NEAR && !chunk<SOURCE>::WIDE) {
+        *sure &= s.factor == s.factor;
+        return nvfp4_codes_of_pairs<SOURCE>(c, s.factor, s.multiplier);
+    } else {
+        float x[CHUNK];
+        uint32_t w[CHUNK];
+        widen<SOURCE>(c, x);
+        if constexpr (TIMES && HOW != NVFP4_CHECKED) {
+#pragma unroll
+            for (int i = 0; i < CHUNK; i++)
+                x[i] = __fmul_rn(x[i], factor);
+        }
+        *sure &= nvfp4_words<HOW>(x, s, w);
+        return codes_of_words(w, chunk_signs<SOURCE>(c));
     }
 }
 

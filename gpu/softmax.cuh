@@ -4,14 +4,30 @@
 // The online softmax of docs/kernels/contract.md 5 and 6 on accumulator fragments: a thread holds
 // columns 2q and 2q+1 (q = lane mod 4) of rows g and g + 8 (g = lane / 4) of each 8-column tile,
 // so the four lanes of a row sum are the four threads of a quad. Every rounding is an intrinsic;
-// the step numbers are the contract's.
+// the step numbers are the contract's. OPTIONS of a build: what it may take 2^x from.
 #ifndef MXV_GPU_SOFTMAX_CUH
 #define MXV_GPU_SOFTMAX_CUH
 
+#include "exp2_exact.h"
 #include "mma.cuh"
 #include "params.h"
 
 #define MXV_MASKED_SCORE (-5.0e6f)
+
+// f(t) for the tiles of 8 columns: unrolled, but for the up to 32 tiles of a build for options,
+// which lie in memory.
+template <int TILES, class F> static __device__ __forceinline__ void for_tiles(F &&f)
+{
+    if constexpr (TILES > 16) {
+#pragma unroll 1
+        for (int t = 0; t < TILES; t++)
+            f(t);
+    } else {
+#pragma unroll
+        for (int t = 0; t < TILES; t++)
+            f(t);
+    }
+}
 
 struct softmax_rows { // of the two rows of a thread
     float m[2], l[2];
@@ -30,10 +46,22 @@ static __device__ __forceinline__ float exp2_poly(float x)
     return __uint_as_float(__float_as_uint(p) + (__float_as_uint(t) << 23));
 }
 
-template <bool OPTIONS>
+// The instruction alone; the polynomial where the call asks for it (`true` of a bool); the
+// correctly rounded 2^x as well.
+enum { EXP2_HARDWARE, EXP2_POLY, EXP2_ANY };
+
+static __device__ __forceinline__ float exp2_exact(float x)
+{
+    bool undecided; // never (exp2_exact.h)
+    return __uint_as_float(special_ex2_cr(__float_as_uint(x), &undecided));
+}
+
+template <int OPTIONS>
 static __device__ __forceinline__ float exp2_by(const struct mxv_gpu_call &call, float x)
 {
-    return OPTIONS && call.poly ? exp2_poly(x) : exp2_approx(x);
+    if (OPTIONS == EXP2_ANY && call.cr)
+        return exp2_exact(x);
+    return OPTIONS != EXP2_HARDWARE && call.poly ? exp2_poly(x) : exp2_approx(x);
 }
 
 static __device__ __forceinline__ void softmax_start(const struct mxv_gpu_call &call,
@@ -62,15 +90,15 @@ static __device__ __forceinline__ float softmax_shift(const struct mxv_gpu_call 
     return __fsub_rn(LOG2 ? m : __fmul_rn(m, call.c), call.offset);
 }
 
-// Step 3. EX2(-inf) is 0 and EX2(0) is 1, so without poly a choice of exponents does for the choice
-// of results, and no branch is left.
-template <bool LOG2, bool OPTIONS>
+// Step 3. EX2(-inf) is 0 and EX2(0) is 1, so for the instruction a choice of exponents does for the
+// choice of results, and no branch is left.
+template <bool LOG2, int OPTIONS>
 static __device__ __forceinline__ float rescale_factor(const struct mxv_gpu_call &call, float old,
                                                        float m)
 {
     const float exponent = rescale_exponent<LOG2>(call, old, m);
-    if (OPTIONS && call.poly)
-        return old == -INFINITY ? 0.0f : old == m ? 1.0f : exp2_poly(exponent);
+    if (OPTIONS != EXP2_HARDWARE && (call.poly || (OPTIONS == EXP2_ANY && call.cr)))
+        return old == -INFINITY ? 0.0f : old == m ? 1.0f : exp2_by<OPTIONS>(call, exponent);
     return exp2_approx(old == -INFINITY ? -INFINITY : old == m ? 0.0f : exponent);
 }
 
@@ -80,12 +108,12 @@ static __device__ __forceinline__ float softmax_max(int columns, int h, float ol
                                                     const float (&s)[TILES][4])
 {
     float even = old, odd = old; // fmaxf passes over NaN
-#pragma unroll
-    for (int t = 0; t < TILES; t++)
+    for_tiles<TILES>([&](int t) {
         if (t / 4 * 32 < columns) {
             even = fmaxf(even, s[t][2 * h]);
             odd = fmaxf(odd, s[t][2 * h + 1]);
         }
+    });
     float m = fmaxf(even, odd);
     m = fmaxf(m, __shfl_xor_sync(0xffffffffu, m, 1));
     return fmaxf(m, __shfl_xor_sync(0xffffffffu, m, 2));
@@ -184,15 +212,14 @@ static __device__ __forceinline__ float softmax_keep(const struct mxv_gpu_call &
 
 // Steps 5, 6 and 10 for row half h and the first `columns` columns, a multiple of 32: words become
 // unrounded weights. m: after step 2; alpha: step 3; shift: M of step 4.
-template <bool OPTIONS, int WORDS, int TILES>
+template <int OPTIONS, int WORDS, int TILES>
 static __device__ __forceinline__ void
 softmax_weights(const struct mxv_gpu_call &call, int columns, int h, float m, float alpha,
                 float shift, const struct word_use &use, struct softmax_rows &rows,
                 float (&s)[TILES][4])
 {
     float l = rows.l[h];
-#pragma unroll
-    for (int t = 0; t < TILES; t++)
+    for_tiles<TILES>([&](int t) {
         if (t / 4 * 32 < columns)
 #pragma unroll
             for (int e = 0; e < 2; e++) {
@@ -203,6 +230,7 @@ softmax_weights(const struct mxv_gpu_call &call, int columns, int h, float m, fl
                 l = t == 0 && e == 0 ? __fmaf_rn(l, alpha, p) : __fadd_rn(l, p);
                 s[t][2 * h + e] = p;
             }
+    });
     rows.l[h] = l;
     rows.m[h] = m;
 }

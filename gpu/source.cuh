@@ -102,24 +102,35 @@ static __device__ __forceinline__ void round_eight(enum mxv_gpu_type type, float
     }
 }
 
+// Where a row's vectors begin: of [heads][sequences][d] and of [factor_heads][sequences][d].
+struct row_vectors {
+    size_t own, group;
+};
+
+static __device__ __forceinline__ struct row_vectors vectors_of(const struct mxv_gpu_rows &s,
+                                                                uint32_t row)
+{
+    const uint32_t head = s.heads == 1 ? 0 : row / (uint32_t)s.tokens;
+    const size_t sequence =
+        s.sequence_of && s.sequences > 1 ? s.sequence_of[row - head * (uint32_t)s.tokens] : 0;
+    const size_t group = head / (uint32_t)s.channel_group;
+    return {(head * (size_t)s.sequences + sequence) * s.d, (group * s.sequences + sequence) * s.d};
+}
+
 // source_value for 8 neighbouring channels from `channel`, a multiple of 8; d is a multiple of 8
 // and all arrays are 16-byte aligned.
 static __device__ __forceinline__ void source_values(const struct mxv_gpu_rows &s, uint32_t row,
                                                      int channel, float x[8])
 {
-    uint32_t head = 0;
-    size_t sequence = 0, own = 0;
+    struct row_vectors at = {};
     float y[8];
     load_eight(s.data, s.type, (size_t)row * s.d + channel, x);
     if (s.cast != s.type)
         round_eight(s.cast, x);
-    if (s.mean || s.channel_factor || s.channel_divisor) {
-        head = row / (uint32_t)s.tokens;
-        sequence = s.sequence_of ? s.sequence_of[row - head * (uint32_t)s.tokens] : 0;
-        own = ((size_t)head * s.sequences + sequence) * s.d + channel;
-    }
+    if (s.mean || s.channel_factor || s.channel_divisor)
+        at = vectors_of(s, row);
     if (s.mean) {
-        load_eight(s.mean, MXV_GPU_F32, own, y);
+        load_eight(s.mean, MXV_GPU_F32, at.own + channel, y);
         for (int i = 0; i < 8; i++)
             x[i] = __fsub_rn(x[i], y[i]);
         round_eight(s.cast, x);
@@ -128,14 +139,12 @@ static __device__ __forceinline__ void source_values(const struct mxv_gpu_rows &
         for (int i = 0; i < 8; i++)
             x[i] = __fmul_rn(x[i], s.factor);
     if (s.channel_factor) {
-        const size_t group = head / (uint32_t)s.channel_group;
-        load_eight(s.channel_factor, MXV_GPU_F32, (group * s.sequences + sequence) * s.d + channel,
-                   y);
+        load_eight(s.channel_factor, MXV_GPU_F32, at.group + channel, y);
         for (int i = 0; i < 8; i++)
             x[i] = __fmul_rn(x[i], y[i]);
     }
     if (s.channel_divisor) {
-        load_eight(s.channel_divisor, MXV_GPU_F32, own, y);
+        load_eight(s.channel_divisor, MXV_GPU_F32, at.own + channel, y);
         for (int i = 0; i < 8; i++)
             x[i] = __fdiv_rn(x[i], y[i]);
     }
@@ -144,6 +153,14 @@ static __device__ __forceinline__ void source_values(const struct mxv_gpu_rows &
         for (int i = 0; i < 8; i++)
             x[i] = __fdiv_rn(x[i], divisor);
     }
+}
+
+// Whether nothing happens to values on their way but that a mean is subtracted, which leaves them
+// of their type, and that they are multiplied by the factor.
+static inline bool rows_of_their_type(const struct mxv_gpu_rows &s)
+{
+    return (s.cast == s.type || (s.cast == MXV_GPU_F32 && !s.mean)) && !s.channel_factor &&
+           !s.channel_divisor && !s.row_divisor;
 }
 
 static __device__ __forceinline__ float source_value(const struct mxv_gpu_rows &s, size_t row,

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared memory of dma_sm100.cu and the warp that fills it: codes of Q, and codes of K and V tile
+// Shared memory of dma_sm100.cuh and the warp that fills it: codes of Q, and codes of K and V tile
 // by tile in three stages, by the copy engine; scales by the warp itself. They come linear,
 // [heads][tokens][d / block], since the rows of a packed sequence begin anywhere; each lane puts
 // the words of four rows where tcgen05.cp takes them (tcgen05_layout.h).

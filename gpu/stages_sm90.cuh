@@ -146,6 +146,19 @@ copy_tiles(const typename K::params &p, const struct tensor_maps &maps, const st
     }
 }
 
+// Piece of work number `item`. Every head has the call's list of blocks; `heads` heads take turns,
+// the first block of each, then the second, so that long rows do not begin when most is done. Where
+// heads do not divide, the first go in a smaller group.
+static __device__ __forceinline__ struct place item_place(const struct mxv_gpu_call &call,
+                                                          int heads, int item)
+{
+    const int rest = call.heads_q % heads, whole = item - rest * call.block_count;
+    const int group = heads * call.block_count;
+    if (whole < 0)
+        return place_of(call, item / rest, item % rest);
+    return place_of(call, whole % group / heads, rest + whole / group * heads + whole % heads);
+}
+
 // The next piece of work of this block, after its first. Which block takes which piece depends on
 // timing, what comes out does not. The last of all calls leaves the counter at zero for the next
 // launch.
@@ -161,7 +174,7 @@ static __device__ __forceinline__ int next_item(int items)
 // The copying thread: the number of each piece goes to the consumers with its Q.
 template <class K, int D, int BN>
 static __device__ __forceinline__ void produce(const typename K::params &p,
-                                               const struct tensor_maps &maps,
+                                               const struct tensor_maps &maps, int heads,
                                                const struct memory<K, D, BN> &mem)
 {
     const struct mxv_gpu_call &call = p.call;
@@ -169,7 +182,7 @@ static __device__ __forceinline__ void produce(const typename K::params &p,
     uint32_t count = 0;
     int item = blockIdx.x, round = 0;
     for (; item < items; round++) {
-        const struct place w = place_of(call, item % call.block_count, item / call.block_count);
+        const struct place w = item_place(call, heads, item);
         const struct key_range tiles = processed_tiles(call, w);
         barrier_wait(mem.barrier(Q_EMPTY, 0), (round & 1) ^ 1);
         start_piece<K, D, BN>(p, maps, w, tiles.begin < tiles.end, mem, item);

@@ -28,7 +28,7 @@ template <int PV_UNIT> struct tilemix {
         float scale;
     };
     enum { UNIT = PV_UNIT, ROUTES = 2 };
-    static constexpr bool LOG2 = false, FOLDS = true;
+    static constexpr bool LOG2 = false, FOLDS = true, FP8 = false;
 
     static __host__ __device__ constexpr int unit(int route)
     {
@@ -112,11 +112,11 @@ template <int PV_UNIT> struct tilemix {
             return 0;
         return p.k_scale_per_tile ? tile.scale : key_scales(p, w)[key];
     }
-    // Integers become scores.
+    // Integers become scores; s: from column `first` of the tile on.
     template <int TILES>
-    static __device__ __forceinline__ void scale(const params &p, const struct place &w, int route,
-                                                 int j, const struct row &row,
-                                                 const struct tile &tile, float (&s)[TILES][4])
+    static __device__ __forceinline__ void
+    scale(const params &p, const struct place &w, int route, int j, const struct row &row,
+          const struct tile &tile, float (&s)[TILES][4], int first = 0)
     {
         if (route == 0)
             return;
@@ -134,7 +134,7 @@ template <int PV_UNIT> struct tilemix {
         for (int t = 0; t < TILES; t++)
 #pragma unroll
             for (int e = 0; e < 2; e++) {
-                const float by = key_scale(p, w, j, tile, t * 8 + threadIdx.x % 4 * 2 + e);
+                const float by = key_scale(p, w, j, tile, first + t * 8 + threadIdx.x % 4 * 2 + e);
 #pragma unroll
                 for (int h = 0; h < 2; h++)
                     s[t][2 * h + e] =
@@ -151,8 +151,7 @@ template <int PV_UNIT> struct tilemix {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             const struct key_range seen = visible_keys(p.call, w, first_row + 8 * h);
-#pragma unroll
-            for (int t = 0; t < TILES; t++)
+            for_tiles<TILES>([&](int t) {
 #pragma unroll
                 for (int e = 0; e < 2; e++) {
                     const int column = t * 8 + threadIdx.x % 4 * 2 + e,
@@ -164,6 +163,7 @@ template <int PV_UNIT> struct tilemix {
                             ? __fmaf_rn(word_value<true>(integers[t][2 * h + e]), by, -shift[h])
                             : __fmaf_rn(x, p.call.c, -shift[h]);
                 }
+            });
         }
     }
 };

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hopper's instructions by name (PTX ISA: wgmma, mbarrier, cp.async.bulk.tensor, setmaxnreg), one
-// function each, no arithmetic of its own. Compiled for sm_90a alone.
+// Hopper's instructions by name (PTX ISA: wgmma, mbarrier, cp.async.bulk.tensor, setmaxnreg,
+// griddepcontrol), one function each, no arithmetic of its own. Compiled for sm_90a alone.
 //
 // Operands lie in shared memory as panels: rows of 128 bytes (64 for bytes with d = 64), the
 // 16-byte pieces of a row exchanged by the copy engine's swizzle of that width, panels 1024-byte
@@ -98,6 +98,12 @@ static __device__ __forceinline__ void group_sync(int id, int threads)
 static __device__ __forceinline__ void fence_async(void)
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// Until all launches before this one in its stream have ended and what they wrote can be read.
+static __device__ __forceinline__ void wait_for_launch_before(void)
+{
+    asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
 template <int REGISTERS> static __device__ __forceinline__ void fewer_registers(void)

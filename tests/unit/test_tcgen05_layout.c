@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What gpu/dma_sm100.cu tells the tensor core about its operands (gpu/tcgen05_layout.h), against
+// What gpu/dma_sm100.cuh tells the tensor core about its operands (gpu/tcgen05_layout.h), against
 // the PTX ISA 9.2: descriptors against their tables field by field, and where a product reads
 // against where the copy engine and the loading warp write, byte by byte. The reader here decodes
 // the descriptor and follows the canonical layouts (9.7.16.3.3) and the scale layouts
