@@ -60,8 +60,10 @@ void mxv_bound_lse_of(const struct mxv_bound_contract *c, const struct mxv_bound
     out->contract.term[MXV_BOUND_LOGARITHM] = logarithm_error(log_sum, 0);
     double open = mxv_bound_total(&out->model, MXV_BOUND_SCORE);
     // one addition, for base e one product with a constant that is 2^-28 off
-    double size = (fabs(lse) + open) * (base == MXV_LSE_E ? 2.1 : 1) * unit + 0x1p-149;
-    out->model.term[MXV_BOUND_OUTPUT] = out->contract.term[MXV_BOUND_OUTPUT] = size;
+    double step = (base == MXV_LSE_E ? 2.1 : 1) * unit;
+    double own = fabs(lse) + out->contract.term[MXV_BOUND_LOGARITHM];
+    out->model.term[MXV_BOUND_OUTPUT] = (fabs(lse) + open) * step + 0x1p-149;
+    out->contract.term[MXV_BOUND_OUTPUT] = own * step + 0x1p-149;
     for (unsigned t = 0; t < MXV_BOUND_TERM_COUNT; t++) {
         out->model.term[t] *= factor;
         out->contract.term[t] *= factor;

@@ -211,12 +211,13 @@ static void run_chain(struct chain *s, const struct mxv_bound_contract *c,
 static double set_model(struct chain *s, const struct mxv_bound_contract *c,
                         const struct mxv_bound_mass *mass, double sum)
 {
-    double least_sum = exp2((double)c->softmax.offset - mass->moved) * 0.99;
+    double moved = isfinite(mass->moved) ? mass->moved : 0; // else other terms are infinite
+    double least_sum = exp2((double)c->softmax.offset - moved) * 0.99;
     s->more = 1.26;
     s->step = ldexp(1, c->p_emin - c->p_frac_bits);
     if (mass->largest <= 0.05)
         return 1.11;
-    s->flat = exp2((double)c->softmax.offset + (double)c->softmax.tau + mass->moved) * 1.05;
+    s->flat = exp2((double)c->softmax.offset + (double)c->softmax.tau + moved) * 1.05;
     return fmax(sum / least_sum, 1) * 1.01;
 }
 

@@ -230,7 +230,7 @@ static void range_terms(const struct mxv_bound_row *row, const double *centre, d
         terms[c].term[MXV_BOUND_EXP2] = terms[c].term[MXV_BOUND_RESCALE] = 0;
         terms[c].term[MXV_BOUND_WEIGHT] =
             size > 0 ? size * (relative + (double)(row->end - row->first) * absolute) : 0;
-        terms[c].term[MXV_BOUND_SUM] = sum * size;
+        terms[c].term[MXV_BOUND_SUM] = size > 0 ? sum * size : 0;
     }
 }
 
@@ -270,11 +270,21 @@ static double moved_together(const struct bound_rows_walk *w)
     return moved;
 }
 
+// How far the maximum kept may lie below the row's: by tau, and not below that of the first tile.
+static double largest_lag(const struct bound_rows_walk *w)
+{
+    double first = -INFINITY;
+    for (size_t i = 0; i < w->tiles && first == -INFINITY; i++)
+        if (w->row->routes[visited(w, i)] != MXV_ROUTE_SKIP)
+            first = w->tile[visited(w, i)].shift;
+    return fmin(w->c->softmax.tau, w->last - first + 2 * w->worst_slack);
+}
+
 // Whether P of a row's largest scores and their sum stay where rcp.approx.ftz keeps its precision.
 static bool sum_in_range(const struct bound_rows_walk *w, double moved)
 {
     double off = w->c->softmax.offset, keys = (double)w->row->keys;
-    return exp2(off + w->c->softmax.tau + moved) * keys < 0x1p125 && exp2(off - moved) > 0x1p-125;
+    return exp2(off + largest_lag(w) + moved) * keys < 0x1p125 && exp2(off - moved) > 0x1p-125;
 }
 
 // Sums over the keys, before they are divided by what the errors leave of the row sum. Returns

@@ -198,22 +198,6 @@ static const void *rebased_side(struct emulation *e, struct side *side, const fl
     return codes;
 }
 
-static const void *core_side(struct emulation *e, struct side *side, const float **factors)
-{
-    struct state *s = &e->s;
-    const size_t n = cuda_element_count(side);
-    uint8_t *codes = cuda_allocate(&s->run, n);
-    float *scales = cuda_allocate(&s->run, n / 32 * sizeof *scales);
-    if (s->run.failed)
-        return NULL;
-    cuda_launched(s, mxv_gpu_quantise_core(&side->rows, codes, scales), "quantise core");
-    cuda_keep(s, side->key ? MXV_STAGE_K_SCALE : MXV_STAGE_Q_SCALE, MXV_ROUTE_CORE, scales, n / 32,
-              4);
-    cuda_keep(s, side->key ? MXV_STAGE_K_CODE : MXV_STAGE_Q_CODE, MXV_ROUTE_CORE, codes, n, 1);
-    *factors = scales;
-    return codes;
-}
-
 static void dma_routes(struct emulation *e)
 {
     const struct mxv_attention *a = e->s.a;
@@ -230,8 +214,8 @@ static void dma_routes(struct emulation *e)
         if (route == MXV_ROUTE_CORE) {
             r->model = plain_model(e, "e4m3");
             r->scaling = MXV_EMULATE_CORE;
-            r->q = core_side(e, &e->s.q, &r->q_factor);
-            r->k = core_side(e, &e->s.k, &r->k_factor);
+            r->q = cuda_core(&e->s, &e->s.q, &r->q_factor);
+            r->k = cuda_core(&e->s, &e->s.k, &r->k_factor);
         } else if (route == MXV_ROUTE_LOW && a->rebase) {
             r->model = block_model(e, route);
             r->scaling = MXV_EMULATE_REBASED;

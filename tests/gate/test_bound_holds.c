@@ -142,6 +142,7 @@ static void test_overflow_is_no_disagreement(void **unused)
         "masked=finite scale=1e10 plan=checker kgran=warp fold=1 gen=equal seed=a48b5e8",
         "tilemix arch=sm_100 lq=70 lk=20 in=f32 v=bf16 align=tl tile=64x32 tau=64 scale=1e10 "
         "plan=checker qgran=token kgran=token kvcache=1 fold=1 gen=signed_extreme seed=27acebe5",
+        "flash lq=8 lk=64 tau=64 poff=60 v=bf16 gen=identity_v seed=1",
         "flash d=32 lq=256 lk=266 in=f32 v=bf16 out=f32 mask=full align=tl right=63 exp=cr "
         "masked=finite lse=none smooth=1 scale=1e8 gen=integer seed=dfd850f3",
         "flash hq=4 hk=2 lq=16 lk=32 v=bf16 out=f32 mask=full tile=64x128 order=desc exp=cr "
@@ -150,6 +151,7 @@ static void test_overflow_is_no_disagreement(void **unused)
     (void)unused;
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         struct mxv_verify_result r = verify(lines[i]);
+        assert_int_equal(r.bound.model_wrong, 0);
         if (r.verdict != MXV_VERDICT_PASS || !r.same_bits || !(r.worst_bound_ratio <= 1))
             fail_msg("%s: %s %s", lines[i], mxv_verdict_name(r.verdict), r.reason);
         mxv_verify_free(&r);
@@ -165,13 +167,14 @@ static void test_huge_scores_are_no_disagreement(void **unused)
                                          "tilemix v=bf16 tau=64 plan=checker tile=64x32",
                                          "tilemix v=bf16 plan=checker tile=64x32 fold=1"};
     static const char *const scale[] = {"1e7", "1e8", "1e10", "1e12"};
-    static const char *const generator[] = {"signed_extreme", "gaussian"};
+    static const char *const generator[] = {"signed_extreme", "gaussian", "identity_v",
+                                            "zero_blocks", "codes"};
     uint64_t wrong = 0;
     (void)unused;
-    for (size_t i = 0; i < 5 * 4 * 2 * 3; i++) {
+    for (size_t i = 0; i < 5 * 4 * 5 * 2; i++) {
         char line[256];
         snprintf(line, sizeof line, "%s lq=70 lk=20 d=64 in=f32 align=tl scale=%s gen=%s seed=%zu",
-                 kernel[i % 5], scale[i / 5 % 4], generator[i / 20 % 2], i / 40 + 1);
+                 kernel[i % 5], scale[i / 5 % 4], generator[i / 20 % 5], i / 100 + 1);
         struct mxv_verify_result r = verify(line);
         if (r.verdict == MXV_VERDICT_ORACLE_ERROR || !r.same_bits || !(r.worst_bound_ratio <= 1))
             fail_msg("%s: %s %s", line, mxv_verdict_name(r.verdict), r.reason);
@@ -179,6 +182,23 @@ static void test_huge_scores_are_no_disagreement(void **unused)
         mxv_verify_free(&r);
     }
     assert_int_equal(wrong, 0);
+}
+
+// Where weights may leave the range of binary32 the sum that a kernel has is still its own: a wrong
+// logarithm is proved wrong.
+static void test_wrong_lse_of_huge_weights(void **unused)
+{
+    static const char *const lines[] = {
+        "flash lq=8 lk=64 lse=e tau=64 poff=58 v=bf16 seed=1 fault=lse-without-max",
+        "flash lq=70 lk=64 lse=e scale=1e9 in=f32 v=bf16 mask=full fault=lse-base",
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        struct mxv_verify_result r = verify(lines[i]);
+        assert_true(r.bound.lse.elements > 0);
+        assert_int_equal(r.bound.lse.wrong, r.bound.lse.elements);
+        mxv_verify_free(&r);
+    }
 }
 
 // A causal leak and a wrong exponential base leave the bound, contract and model.
@@ -277,6 +297,7 @@ int main(void)
         cmocka_unit_test(test_bounds_hold_and_are_tight),
         cmocka_unit_test(test_overflow_is_no_disagreement),
         cmocka_unit_test(test_huge_scores_are_no_disagreement),
+        cmocka_unit_test(test_wrong_lse_of_huge_weights),
         cmocka_unit_test(test_broken_kernels_are_proved_wrong),
         cmocka_unit_test(test_other_kernels_of_the_model_pass),
         cmocka_unit_test(test_terms_of_a_single_key),
