@@ -230,7 +230,7 @@ static void range_terms(const struct mxv_bound_row *row, const double *centre, d
         terms[c].term[MXV_BOUND_EXP2] = terms[c].term[MXV_BOUND_RESCALE] = 0;
         terms[c].term[MXV_BOUND_WEIGHT] =
             size > 0 ? size * (relative + (double)(row->end - row->first) * absolute) : 0;
-        terms[c].term[MXV_BOUND_SUM] = size > 0 ? sum * size : 0;
+        terms[c].term[MXV_BOUND_SUM] = sum * size;
     }
 }
 
@@ -311,7 +311,8 @@ static double add_keys(const struct bound_rows_walk *w, const double *weights, c
     return mass->score + mass->exponential + mass->rescale;
 }
 
-// Terms of a row whose weights have errors of one half or more.
+// Terms of a row whose weights have errors of one half or more, or may leave their range: there
+// `step` is infinite, and with it the bound of every channel that is not all zeros.
 static void unknown_weights(const struct bound_rows_walk *w, const double *centre,
                             const struct mxv_bound_mass *mass, struct mxv_bound_terms *terms)
 {
@@ -329,13 +330,9 @@ static void row_terms(const struct bound_rows_walk *w, const double *weights, co
     const struct mxv_bound_row *row = w->row;
     struct mxv_bound_mass again;
     double all = add_keys(w, weights, centre, false, terms, mass), sum = mass->sum;
-    if (isinf(mass->moved)) {
-        range_terms(row, centre, INFINITY, INFINITY, INFINITY, terms);
-        return;
-    }
     if (!(all < 0.5) && w->slack && w->best < row->keys)
         all = add_keys(w, weights, centre, true, terms, &again);
-    if (!(all < 0.5)) {
+    if (!(all < 0.5) || isinf(mass->moved)) {
         unknown_weights(w, centre, mass, terms);
         return;
     }
