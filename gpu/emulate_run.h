@@ -23,10 +23,9 @@ int mxv_emulate_supports(const struct mxv_attention *a, char *message, size_t si
 int mxv_emulate_run(const struct mxv_attention *a, bool taps, struct mxv_cuda_result *out,
                     char *message, size_t size);
 
-// As mxv_cuda_tap, mxv_cuda_tap_format and mxv_cuda_send_taps.
+// As mxv_cuda_tap and mxv_cuda_send_taps; formats are those of mxv_cuda_tap_format.
 const uint32_t *mxv_emulate_tap(const struct mxv_cuda_result *r, const struct mxv_attention *a,
                                 const struct mxv_tap *tap);
-enum mxv_element mxv_emulate_tap_format(const struct mxv_attention *a, const struct mxv_tap *tap);
 int mxv_emulate_send_taps(const struct mxv_cuda_result *r, const struct mxv_attention *a,
                           size_t sequence, size_t head, const struct mxv_tap_sink *sink);
 

@@ -2,17 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Taps of an emulated call in the order of docs/kernels/contract.md 8. Where they lie is what
-// cuda_taps.c says, but for what the production kernels do not have: the scale of an FP8 V and the
-// binary32 scales of the core zone.
+// cuda_taps.c says, but for the scale of an FP8 V: one for each sequence, not for each key.
 #include "emulate_run.h"
 
 #include <stdlib.h>
-
-enum mxv_element mxv_emulate_tap_format(const struct mxv_attention *a, const struct mxv_tap *tap)
-{
-    const bool scale = tap->stage == MXV_STAGE_Q_SCALE || tap->stage == MXV_STAGE_K_SCALE;
-    return scale && tap->route == MXV_ROUTE_CORE ? MXV_F32 : mxv_cuda_tap_format(a, tap);
-}
 
 const uint32_t *mxv_emulate_tap(const struct mxv_cuda_result *r, const struct mxv_attention *a,
                                 const struct mxv_tap *tap)
@@ -38,7 +31,7 @@ static void send(struct sender *s, enum mxv_stage stage, enum mxv_route route, s
 {
     struct mxv_tap tap = {stage, route, s->sequence, s->head, i, j, rows, cols, NULL};
     const uint32_t *words = mxv_emulate_tap(s->r, s->a, &tap);
-    const enum mxv_element format = mxv_emulate_tap_format(s->a, &tap);
+    const enum mxv_element format = mxv_cuda_tap_format(s->a, &tap);
     const uint32_t nan =
         format == MXV_F32 ? MXV_NAN_WORD : (uint32_t)mxv_element_get(format)->nan_code;
     uint32_t *copy = words ? malloc((rows * cols + 1) * sizeof *copy) : NULL;
