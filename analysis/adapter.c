@@ -6,6 +6,7 @@
 // and is found; the floating point environment (rounding, flush to zero, traps) is put back after
 // each of its functions, loading included. Control characters of its texts are written as \xNN.
 // tests/cli/test_runner_adapter.sh fails if this file is wrong.
+#include "adapter_internal.h"
 #include <dlfcn.h>
 #include <fenv.h>
 #include <mxverify/impl.h>
@@ -124,18 +125,16 @@ enum mxv_status mxv_adapter_open(const char *path, struct mxv_adapter **out, cha
     char said[512] = "";
     fenv_t environment;
     *out = NULL;
-    fegetenv(&environment);
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL); // -ffast-math: flushes to zero from here
-    fesetenv(&environment);
-    void *symbol = library ? dlsym(library, "mxv_implementation") : NULL;
+    void *library = adapter_load(path, message, size);
+    if (!library)
+        return MXV_ERR_INPUT;
+    void *symbol = dlsym(library, "mxv_implementation");
     if (!symbol) {
-        snprintf(message, size, "%s: %s", path, library ? "no adapter: " : "");
-        size_t length = strlen(message);
-        snprintf(message + length, size - length, "%s", dlerror());
-        if (library)
-            dlclose(library);
+        snprintf(message, size, "%s: no adapter: it exports no function mxv_implementation", path);
+        dlclose(library);
         return MXV_ERR_INPUT;
     }
+    fegetenv(&environment);
     memcpy(&function, &symbol, sizeof function); // POSIX: a symbol may be a function
     const struct mxv_implementation *implementation = function();
     fesetenv(&environment);
@@ -187,7 +186,7 @@ void mxv_adapter_case(const struct mxv_adapter *adapter, const char *line)
 static enum mxv_impl_status known(int status, char *message, size_t size)
 {
     clean(message, size);
-    if (status >= MXV_IMPL_OK && status <= MXV_IMPL_LOST)
+    if (status >= MXV_IMPL_OK && status <= MXV_IMPL_NO_MEMORY)
         return (enum mxv_impl_status)status;
     snprintf(message, size, "the implementation returned status %d, which does not exist", status);
     return MXV_IMPL_FAILED;
@@ -286,7 +285,7 @@ enum mxv_impl_status mxv_adapter_begin(const struct mxv_adapter *adapter,
     message[0] = 0;
     if (!c) {
         snprintf(message, size, "out of memory for a copy of the inputs");
-        return MXV_IMPL_FAILED;
+        return MXV_IMPL_NO_MEMORY;
     }
     fegetenv(&environment);
     if (i->can_do)
@@ -374,7 +373,7 @@ enum mxv_impl_status mxv_adapter_head(const struct mxv_adapter *adapter, void *s
     size_t rows = a->cu_q[sequence + 1] - a->cu_q[sequence], count = rows * a->d;
     bool wants_lse = lse && a->lse != MXV_LSE_NONE && mxv_adapter_has(adapter, MXV_IMPL_LSE);
     uint32_t *out_block = guard(out, count), *lse_block = wants_lse ? guard(lse, rows) : NULL;
-    enum mxv_impl_status status = MXV_IMPL_FAILED;
+    enum mxv_impl_status status = MXV_IMPL_NO_MEMORY;
     if (!out_block || (wants_lse && !lse_block)) {
         snprintf(message, size, "out of memory for the output of %zu rows", rows);
     } else {

@@ -139,8 +139,9 @@ bool mxv_bound_members_of(const struct mxv_bound_contract *c, const struct mxv_b
         known = rises_are_certain(&w, state) && fill(&w, state, out);
     bound_walk_close(&w);
     if (!known) {
+        bool lacking = !open || !out->gap || !out->kept;
         mxv_bound_members_free(out);
-        *out = (struct mxv_bound_members){0};
+        *out = (struct mxv_bound_members){.out_of_memory = lacking};
     }
     return known;
 }

@@ -241,7 +241,7 @@ static struct mxv_bound_product product_of(const struct chain *s, size_t i, doub
     };
 }
 
-void mxv_bound_products(const struct mxv_bound_contract *c, const struct mxv_bound_row *row,
+bool mxv_bound_products(const struct mxv_bound_contract *c, const struct mxv_bound_row *row,
                         const struct mxv_bound_state *state, const struct mxv_bound_mass *mass,
                         const struct mxv_bound_members *members, struct mxv_bound_product *out)
 {
@@ -272,4 +272,5 @@ void mxv_bound_products(const struct mxv_bound_contract *c, const struct mxv_bou
             out[i] = product_of(&s, i, f, other, (double)(row->keys + 16) * 0x1p-51);
     }
     free(m);
+    return m != NULL;
 }

@@ -376,6 +376,7 @@ struct mxv_bound_mass mxv_bound_weights(const struct mxv_bound_contract *c,
     struct mxv_bound_mass mass = {
         .score = INFINITY, .largest = INFINITY, .slack = INFINITY, .moved = INFINITY};
     bool open = bound_walk_open(&w, c, row, scores, slack);
+    mass.out_of_memory = !open;
     for (size_t i = 0; i < row->d && !open; i++)
         for (unsigned t = MXV_BOUND_SCORE; t <= MXV_BOUND_SUM; t++)
             terms[i].term[t] = INFINITY;

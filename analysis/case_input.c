@@ -8,11 +8,13 @@
 // Not handled: arrays in which tokens come before heads.
 // tests/unit/test_case_input.c fails if this is wrong.
 #include "case_internal.h"
+#include <errno.h>
 #include <math.h>
 #include <mxverify/data_path.h>
 #include <mxverify/tensor_file.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct array {
     char path[MXV_CASE_PATH_SIZE + 16];
@@ -208,7 +210,8 @@ static enum mxv_status take_value(struct reader *r, const struct array *a, size_
     if (!isfinite(*out) && r->c->nonfinite == MXV_NONFINITE_REFUSE) {
         text_message(
             r->message, r->size,
-            "input %s (%s): head %zu, token %zu, channel %zu is %s; nonfinite=allow takes it",
+            "input %s (%s): head %zu, token %zu, channel %zu is %s; nonfinite=allow in the case "
+            "line takes it, or --set nonfinite=allow",
             a->name, a->path, head, token, channel, isnan(*out) ? "NaN" : "infinite");
         return MXV_ERR_INPUT;
     }
@@ -266,4 +269,23 @@ enum mxv_status case_read_input(const struct mxv_case *c, struct mxv_case_data *
     mxv_tensor_free(&r.k.t);
     mxv_tensor_free(&r.v.t);
     return status;
+}
+
+enum mxv_status mxv_case_find_files(const struct mxv_case *c, char *message, size_t size)
+{
+    struct reader r = {.c = c, .message = message, .size = size};
+    const struct array *all[] = {&r.q, &r.k, &r.v};
+    bool named_inside = false;
+    if (!c->input[0])
+        return MXV_OK;
+    TRY(name_files(&r, &named_inside));
+    for (size_t i = 0; i < (named_inside ? 1 : 3); i++) {
+        char path[2 * MXV_CASE_PATH_SIZE];
+        mxv_data_path(all[i]->path, path, sizeof path);
+        if (access(path, R_OK)) {
+            text_message(message, size, "input %s: %s", path, strerror(errno));
+            return MXV_ERR_IO;
+        }
+    }
+    return MXV_OK;
 }

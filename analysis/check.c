@@ -83,7 +83,7 @@ enum mxv_status mxv_check_run(const struct mxv_check_options *options, struct mx
         status = check_operands(options, &subject, out, message, size);
     if (status == MXV_OK)
         status = judge(options, &subject, out, message, size);
-    check_subject_free(&subject);
+    check_subject_free(&subject, status == MXV_OK);
     return status;
 }
 

@@ -9,6 +9,7 @@
 // Heads are compared in order until fit_scores are spent; the result says how many. A local search:
 // it may miss two changes that only help together. tests/cli/test_check.sh fails if it finds none.
 #include "check_internal.h"
+#include "head_status.h"
 #include <math.h>
 #include <mxverify/compare.h>
 #include <stdio.h>
@@ -20,7 +21,8 @@ enum { ROUNDS = 4 };
 struct fitting {
     const struct check_subject *s;
     struct mxv_check_result *r;
-    size_t heads; // query heads of sequences that are compared
+    size_t heads;       // query heads of sequences that are compared
+    bool out_of_memory; // of a trial: nothing is known of it
 };
 
 struct trial {
@@ -28,8 +30,8 @@ struct trial {
     struct mxv_check_fit fit;
 };
 
-static void add_head(const struct fitting *f, const struct mxv_attention *a, size_t sequence,
-                     size_t head, struct mxv_check_fit *fit, uint32_t *buf)
+static void add_head(struct fitting *f, const struct mxv_attention *a, size_t sequence, size_t head,
+                     struct mxv_check_fit *fit, uint32_t *buf)
 {
     const struct check_subject *s = f->s;
     size_t n = s->lq * s->d;
@@ -37,8 +39,10 @@ static void add_head(const struct fitting *f, const struct mxv_attention *a, siz
     char message[256];
     bool lse = s->lse && a->lse != MXV_LSE_NONE;
     check_head(s, sequence, head, got, got_lse);
-    if (mxv_engine_head(a, sequence, head, mine, lse ? mine_lse : NULL, NULL, message,
-                        sizeof message)) {
+    enum mxv_status status = status_of_head(mxv_engine_head(
+        a, sequence, head, mine, lse ? mine_lse : NULL, NULL, message, sizeof message));
+    if (status != MXV_OK) {
+        f->out_of_memory = f->out_of_memory || status == MXV_ERR_MEMORY;
         fit->differing = UINT64_MAX;
         return;
     }
@@ -52,14 +56,18 @@ static void add_head(const struct fitting *f, const struct mxv_attention *a, siz
     fit->words += n + (lse ? s->lq : 0);
 }
 
-// False when the kernel does not offer the options.
-static bool attempt(const struct fitting *f, struct trial *t)
+// False when the kernel does not offer the options, or with f->out_of_memory.
+static bool attempt(struct fitting *f, struct trial *t)
 {
     struct mxv_case_data data;
     char message[256];
     const struct check_subject *s = f->s;
     uint32_t *buf = malloc(2 * (s->lq * s->d + s->lq) * sizeof *buf + 1);
-    bool good = buf && mxv_case_build(&t->c, &data, message, sizeof message) == MXV_OK;
+    enum mxv_status status = MXV_ERR_MEMORY;
+    if (buf)
+        status = mxv_case_build(&t->c, &data, message, sizeof message);
+    bool good = status == MXV_OK;
+    f->out_of_memory = f->out_of_memory || status == MXV_ERR_MEMORY;
     t->fit.differing = t->fit.words = 0;
     t->fit.distance = 0;
     for (size_t i = 0; good && i < f->heads; i++) {
@@ -175,11 +183,17 @@ static bool same_meaning(const struct mxv_case *a, const struct mxv_case *b)
     return a->mask == b->mask && a->align == b->align;
 }
 
+static enum mxv_status no_memory(char *message, size_t size)
+{
+    snprintf(message, size, "out of memory for the emulation under one of the options tried");
+    return MXV_ERR_MEMORY;
+}
+
 enum mxv_status check_fit(const struct mxv_check_options *o, const struct check_subject *s,
                           struct mxv_check_result *r, struct mxv_case *best_case, char *message,
                           size_t size)
 {
-    struct fitting f = {s, r, 0};
+    struct fitting f = {.s = s, .r = r};
     struct trial from = {.c = s->c}, best;
     size_t cost = s->lq * s->lk, affordable = cost ? o->fit_scores / cost : SIZE_MAX;
     r->heads = s->batch * s->heads;
@@ -187,7 +201,7 @@ enum mxv_status check_fit(const struct mxv_check_options *o, const struct check_
     r->heads_compared = f.heads;
     if (mxv_case_check(&s->c, message, size) != MXV_OK)
         return MXV_ERR_INPUT;
-    if (!attempt(&f, &from)) {
+    if (!attempt(&f, &from) && !f.out_of_memory) {
         struct mxv_case_data data; // for its message
         enum mxv_status status = mxv_case_build(&s->c, &data, message, size);
         if (status == MXV_OK) {
@@ -196,6 +210,8 @@ enum mxv_status check_fit(const struct mxv_check_options *o, const struct check_
         }
         return MXV_ERR_INPUT;
     }
+    if (f.out_of_memory)
+        return no_memory(message, size);
     note(r, &from.fit);
     if (from.fit.differing)
         try_faults(&f, &from);
@@ -211,5 +227,5 @@ enum mxv_status check_fit(const struct mxv_check_options *o, const struct check_
     r->same_bits = from.fit.differing == 0 && f.heads == r->heads && same_meaning(&from.c, &s->c);
     if (from.fit.differing && !known)
         try_faults(&f, &from);
-    return MXV_OK;
+    return f.out_of_memory ? no_memory(message, size) : MXV_OK;
 }

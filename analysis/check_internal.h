@@ -13,13 +13,16 @@ struct check_subject {
     uint32_t *lse; // [heads][tokens] binary32 words, or NULL
     enum mxv_element out_type;
     size_t batch, heads, heads_kv, lq, lk, d;
+    size_t operands; // of Q, K and V, that are written
+    char paths[3][MXV_CASE_PATH_SIZE];
     struct mxv_case c; // the base with shapes, types and input
 };
 
 // Reads all files, writes Q, K and V into the folder, and completes the case.
 enum mxv_status check_read(const struct mxv_check_options *o, struct check_subject *s,
                            char *message, size_t size);
-void check_subject_free(struct check_subject *s);
+// Without keep_operands the files written are removed, too.
+void check_subject_free(struct check_subject *s, bool keep_operands);
 
 // Words of O and LSE of one query head of one sequence.
 void check_head(const struct check_subject *s, size_t sequence, size_t head, uint32_t *out,

@@ -8,6 +8,7 @@
 // layout (mxverify eval scale_offset undoes those), second-level scales.
 // tests/unit/test_check.c fails if this is wrong.
 #include "check_internal.h"
+#include "head_status.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,12 +78,14 @@ static enum mxv_status compare(const struct check_subject *s, const struct mxv_a
 {
     struct mxv_tap_sink sink = {take, c};
     uint32_t *out = malloc((s->lq * s->d + s->lq) * sizeof *out + 1);
-    int failed = out ? 0 : -1;
-    for (size_t i = 0; i < s->batch * s->heads && !failed; i++)
-        failed = mxv_engine_head(a, i / s->heads, i % s->heads, out, out + s->lq * s->d, &sink,
-                                 message, size);
+    enum mxv_status status = out ? MXV_OK : MXV_ERR_MEMORY;
+    if (!out)
+        snprintf(message, size, "out of memory for a head of %zu rows", s->lq);
+    for (size_t i = 0; i < s->batch * s->heads && status == MXV_OK; i++)
+        status = status_of_head(mxv_engine_head(a, i / s->heads, i % s->heads, out,
+                                                out + s->lq * s->d, &sink, message, size));
     free(out);
-    return failed ? MXV_ERR_UNSUPPORTED : MXV_OK;
+    return status;
 }
 
 static enum mxv_status one(const struct mxv_check_options *o, const struct check_subject *s,

@@ -8,6 +8,7 @@
 // all keys speaks for a leak. The gain of a row is its projection on the emulation's row.
 // Rows without a visible key are passed over. tests/cli/test_check.sh fails if this is wrong.
 #include "check_internal.h"
+#include "head_status.h"
 #include <math.h>
 #include <mxverify/compare.h>
 #include <stdio.h>
@@ -107,9 +108,9 @@ static enum mxv_status all_heads(const struct check_subject *s, const struct mxv
     for (size_t i = 0; i < heads && status == MXV_OK; i++) {
         size_t sequence = i / s->heads, head = i % s->heads;
         check_head(s, sequence, head, words + n, NULL);
-        if (mxv_engine_head(a, sequence, head, words, NULL, NULL, message, size))
-            status = MXV_ERR_UNSUPPORTED;
-        else
+        status =
+            status_of_head(mxv_engine_head(a, sequence, head, words, NULL, NULL, message, size));
+        if (status == MXV_OK)
             head_properties(s, a, sequence, head, words, words + n, &r->properties,
                             gains + i * s->lq);
     }

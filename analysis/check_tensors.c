@@ -65,6 +65,42 @@ static uint64_t code(const struct shaped *x, size_t head, size_t row, size_t cha
     return mxv_tensor_code(&x->t, at * x->d + channel);
 }
 
+static enum mxv_status value_error(const struct shaped *x, const struct mxv_check_tensor *from,
+                                   size_t head, size_t row, size_t channel, const char *what,
+                                   char *message, size_t size)
+{
+    snprintf(message, size, "%s (%s): batch %zu, head %zu, token %zu, channel %zu is %s", x->name,
+             from->where, row / x->tokens, head, row % x->tokens, channel, what);
+    return MXV_ERR_INPUT;
+}
+
+// The case takes every value of Q, K or V, so that an error names the caller's file.
+static enum mxv_status check_values(const struct shaped *x, const struct mxv_check_tensor *from,
+                                    const struct mxv_case *c, char *message, size_t size)
+{
+    const struct mxv_encode keep_inf = {.inf = MXV_INF_KEEP};
+    const size_t rows = x->batch * x->tokens, row_size = rows * x->d;
+    char what[128];
+    for (size_t i = 0; i < x->heads * row_size; i++) {
+        size_t h = i / row_size, r = i / x->d % rows, channel = i % x->d;
+        uint32_t word = mxv_element_to_f32(x->t.type, code(x, h, r, channel));
+        bool nan = mxv_element_is_nan(MXV_F32, word), finite = (word >> 23 & 0xff) != 0xff;
+        if (!finite && c->nonfinite == MXV_NONFINITE_REFUSE) {
+            snprintf(what, sizeof what, "%s; --set nonfinite=allow takes it",
+                     nan ? "NaN" : "infinite");
+            return value_error(x, from, h, r, channel, what, message, size);
+        }
+        if (nan || mxv_element_to_f32(c->in, mxv_element_from_f32(c->in, word, &keep_inf)) == word)
+            continue;
+        float value;
+        memcpy(&value, &word, sizeof value);
+        snprintf(what, sizeof what, "%.9g, no %s value; --set in=f32 takes it", (double)value,
+                 mxv_element_get(c->in)->name);
+        return value_error(x, from, h, r, channel, what, message, size);
+    }
+    return MXV_OK;
+}
+
 static enum mxv_status write_operand(const struct shaped *x, const char *folder, char *path,
                                      char *message, size_t size)
 {
@@ -102,13 +138,13 @@ static enum mxv_element input_type(const struct shaped *q, const struct shaped *
 }
 
 static enum mxv_status settle(const struct mxv_check_options *o, struct check_subject *s,
-                              char paths[3][MXV_CASE_PATH_SIZE], char *message, size_t size)
+                              char *message, size_t size)
 {
     size_t length = 0;
     struct mxv_case *c = &s->c;
     for (size_t i = 0; i < 3; i++) {
         char escaped[MXV_CASE_PATH_SIZE];
-        if (mxv_case_escape(paths[i], escaped, sizeof escaped) < sizeof escaped)
+        if (mxv_case_escape(s->paths[i], escaped, sizeof escaped) < sizeof escaped)
             length += (size_t)snprintf(c->input + length, sizeof c->input - length, "%s%s",
                                        i ? "," : "", escaped);
         else
@@ -188,7 +224,6 @@ static enum mxv_status take_all(const struct mxv_check_options *o, struct shaped
 {
     const struct mxv_check_tensor *from[] = {&o->q, &o->k, &o->v, &o->out, &o->lse};
     static const char *const names[] = {"q", "k", "v", "out", "lse"};
-    char paths[3][MXV_CASE_PATH_SIZE];
     enum mxv_status status = MXV_OK;
     for (size_t i = 0; i < 5 && status == MXV_OK; i++)
         if (from[i]->where) {
@@ -206,15 +241,19 @@ static enum mxv_status take_all(const struct mxv_check_options *o, struct shaped
     if (x[1].batch != s->batch || x[2].batch != s->batch)
         return fail(message, size, &x[1], "the batches of q, k and v differ");
     status = take_output(&x[3], &x[4], s, message, size);
-    for (size_t i = 0; i < 3 && status == MXV_OK; i++)
-        status = write_operand(&x[i], o->folder, paths[i], message, size);
-    if (status == MXV_OK && s->out_type == MXV_F32 && !o->keep_out &&
-        !narrow(s, s->heads * s->batch * s->lq * s->d, MXV_F16))
-        narrow(s, s->heads * s->batch * s->lq * s->d, MXV_BF16);
     s->c = o->base;
     if (!o->keep_in)
         s->c.in = input_type(&x[0], &x[1], &x[2]);
-    return status == MXV_OK ? settle(o, s, paths, message, size) : status;
+    for (size_t i = 0; i < 3 && status == MXV_OK; i++)
+        status = check_values(&x[i], from[i], &s->c, message, size);
+    for (size_t i = 0; i < 3 && status == MXV_OK; i++) {
+        status = write_operand(&x[i], o->folder, s->paths[i], message, size);
+        s->operands += status == MXV_OK;
+    }
+    if (status == MXV_OK && s->out_type == MXV_F32 && !o->keep_out &&
+        !narrow(s, s->heads * s->batch * s->lq * s->d, MXV_F16))
+        narrow(s, s->heads * s->batch * s->lq * s->d, MXV_BF16);
+    return status == MXV_OK ? settle(o, s, message, size) : status;
 }
 
 enum mxv_status check_read(const struct mxv_check_options *o, struct check_subject *s,
@@ -249,8 +288,10 @@ enum mxv_status check_read_words(const struct mxv_check_tensor *from, const char
     return status;
 }
 
-void check_subject_free(struct check_subject *s)
+void check_subject_free(struct check_subject *s, bool keep_operands)
 {
+    for (size_t i = 0; i < s->operands && !keep_operands; i++)
+        remove(s->paths[i]);
     free(s->out);
     free(s->lse);
     s->out = s->lse = NULL;

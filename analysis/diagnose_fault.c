@@ -72,7 +72,8 @@ static double left_over(enum mxv_element format, const struct head_result *h, co
     return whole > 0 ? left / whole : INFINITY;
 }
 
-static void fit_one(const struct verification *v, const struct head_result *h, unsigned fault,
+// False when memory is short.
+static bool fit_one(const struct verification *v, const struct head_result *h, unsigned fault,
                     uint32_t *words, struct fit *fit)
 {
     struct mxv_attention call = v->data.a;
@@ -85,16 +86,20 @@ static void fit_one(const struct verification *v, const struct head_result *h, u
     call.faults = UINT64_C(1) << fault;
     mxv_tap_record_init(&record);
     struct mxv_tap_sink sink = mxv_taps_record(&record);
-    if (mxv_engine_head(&call, h->sequence, h->head, words, lse, taps ? &sink : NULL, message,
-                        sizeof message) == 0) {
+    int status = mxv_engine_head(&call, h->sequence, h->head, words, lse, taps ? &sink : NULL,
+                                 message, sizeof message);
+    int difference = 0;
+    if (status == MXV_HEAD_OK) {
         bool same = distance(call.out, words, h->subject, n) == 0;
         if (call.lse != MXV_LSE_NONE && verify_judges_lse(v))
             same = same && distance(MXV_F32, lse, h->subject_lse, h->lq) == 0;
-        fit->exact =
-            same && (!taps || mxv_taps_first_difference(&record, &h->subject_taps, &where) == 0);
+        if (same && taps)
+            difference = mxv_taps_first_difference(&record, &h->subject_taps, &where);
+        fit->exact = same && difference == 0;
         fit->left = left_over(call.out, h, words, n);
     }
     mxv_tap_record_free(&record);
+    return status != MXV_HEAD_NO_MEMORY && difference >= 0;
 }
 
 static bool fit_all(const struct verification *v, const struct head_result *h, struct fit *fits)
@@ -106,9 +111,7 @@ static bool fit_all(const struct verification *v, const struct head_result *h, s
         bool applies = f != MXV_FAULT_NONCAUSAL_REFERENCE &&
                        (mxv_fault_get((enum mxv_fault)f)->kernels >> v->data.a.kernel & 1);
         uint32_t *words = applies ? calloc(h->lq * (v->data.a.d + 1) + 1, sizeof *words) : NULL;
-        if (words)
-            fit_one(v, h, f, words, &fits[f]);
-        else if (applies) {
+        if (applies && (!words || !fit_one(v, h, f, words, &fits[f]))) {
 #pragma omp atomic write
             good = false;
         }
@@ -160,8 +163,10 @@ size_t verify_name_fault(const struct verification *v, char *text, size_t size)
     struct fit fits[MXV_FAULT_COUNT];
     const struct head_result *h = smallest_head(v);
     text[0] = 0;
-    if (!h || !fit_all(v, h, fits))
+    if (!h)
         return 0;
+    if (!fit_all(v, h, fits))
+        return (size_t)snprintf(text, size, "no fault is named, as memory is short; ");
     size_t n = name_exact(fits, text, size);
     return n ? n : name_near(fits, text, size);
 }

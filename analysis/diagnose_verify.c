@@ -3,8 +3,8 @@
 //
 // From a verified case to its diagnosis: the heads that differ, as sheets, and the known fault that
 // gives the same words (diagnose_fault.c). Heads without a
-// difference take part, so that "only head 3" can be said. Nothing is reported when memory is
-// short: the verdict stands without it.
+// difference take part, so that "only head 3" can be said. When memory is short that is what it
+// says: the verdict stands without it.
 #include "verify.h"
 #include <mxverify/diagnose.h>
 #include <stdio.h>
@@ -33,7 +33,8 @@ void verify_diagnose(struct verification *v, struct mxv_verify_result *out)
     char fault[400] = "";
     if (v->options->name_fault)
         verify_name_fault(v, fault, sizeof fault);
-    if (heads && mxv_diagnose(&v->data.a, heads, v->heads, &d) == 0)
-        snprintf(out->diagnosis, sizeof out->diagnosis, "%s%s", fault, d.sentence);
+    bool known = heads && mxv_diagnose(&v->data.a, heads, v->heads, &d) == 0;
+    snprintf(out->diagnosis, sizeof out->diagnosis, "%s%s", fault,
+             known ? d.sentence : "no diagnosis: out of memory");
     free(heads);
 }

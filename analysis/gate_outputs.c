@@ -108,12 +108,12 @@ static void try_all(struct outputs *o, uint32_t *own, uint32_t *words)
     mxv_gate_limits(&view, &h->gate);
 }
 
-void gate_head(struct verification *v, struct head_result *h)
+enum mxv_status gate_head(struct verification *v, struct head_result *h)
 {
     const struct mxv_attention *a = &v->data.a;
     size_t all = h->row_count * a->d;
     if (!all || !h->centre)
-        return;
+        return MXV_OK;
     size_t next = (size_t)(h - v->results) + 1;
     bool has_next = h->head + 1 < a->heads_q;
     struct outputs o = {.v = v,
@@ -126,7 +126,9 @@ void gate_head(struct verification *v, struct head_result *h)
                         .tile_m = a->tile_m,
                         .middle = h->rows[h->row_count / 2]};
     uint32_t *words = malloc(2 * all * sizeof *words);
-    if (words)
-        try_all(&o, words + all, words);
+    if (!words)
+        return verify_no_memory(h, "mutants of the output");
+    try_all(&o, words + all, words);
     free(words);
+    return MXV_OK;
 }

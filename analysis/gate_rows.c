@@ -279,8 +279,10 @@ void gate_row(struct bound_walk *w, size_t place, const struct mxv_bound_row *ro
                          .tile_n = w->v->contract.tile_n,
                          .p = p,
                          .out = out};
-    if (!p)
-        return; // fewer mutants tried; the report counts what was
+    if (!p) {
+        w->out_of_memory = true;
+        return;
+    }
     find_heaviest(&m);
     find_log_sum(&m);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)

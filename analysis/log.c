@@ -20,8 +20,11 @@ enum { RECORDS_PER_SYNC = 64 };
 
 static enum mxv_status fail(const char *path, int error, char *message, size_t message_size)
 {
+    const bool full = error == ENOSPC || error == EDQUOT;
     if (message && message_size)
-        snprintf(message, message_size, "%s: cannot write the log: %s", path, strerror(error));
+        snprintf(message, message_size, "%s: cannot write the log: %s%s", path, strerror(error),
+                 full ? "; make room on the disk, and --resume goes on from the last whole record"
+                      : "");
     return error == ENOMEM ? MXV_ERR_MEMORY : MXV_ERR_IO;
 }
 

@@ -6,6 +6,7 @@
 // properties_tolerance.c.
 // tests/gate/test_properties.c fails if a healthy kernel violates one, or a faulty one does not.
 #include "case_internal.h"
+#include "head_status.h"
 #include "properties_internal.h"
 #include <math.h>
 #include <stdio.h>
@@ -84,20 +85,35 @@ int trial_build(struct trial *t, const struct mxv_case *c, struct mxv_case_data 
     mxv_case_print(c, line, sizeof line);
     if (t->options->adapter)
         mxv_adapter_case(t->options->adapter, line);
-    return mxv_case_build(c, data, t->message, t->size) == MXV_OK ? TRIAL_DONE : TRIAL_FAILED;
+    enum mxv_status status = mxv_case_build(c, data, t->message, t->size);
+    t->out_of_memory = status == MXV_ERR_MEMORY;
+    return status == MXV_OK ? TRIAL_DONE : TRIAL_FAILED;
 }
 
-static int head_run(const struct trial *t, const struct mxv_attention *a, void *state, size_t s,
-                    size_t h, uint32_t *out, uint32_t *lse)
+int trial_no_memory(struct trial *t)
+{
+    text_message(t->message, t->size, "out of memory");
+    t->out_of_memory = true;
+    return TRIAL_FAILED;
+}
+
+static int head_run(struct trial *t, const struct mxv_attention *a, void *state, size_t s, size_t h,
+                    uint32_t *out, uint32_t *lse)
 {
     const struct mxv_property_options *o = t->options;
-    if (o->head)
-        return o->head(a, s, h, out, lse, NULL, t->message, t->size);
-    if (o->adapter)
-        return mxv_adapter_head(o->adapter, state, a, s, h, out, lse, NULL, t->message, t->size) !=
-               MXV_IMPL_OK;
-    return (o->impl == MXV_IMPL_PLAIN ? mxv_plain_head : mxv_engine_head)(a, s, h, out, lse, NULL,
-                                                                          t->message, t->size);
+    int status;
+    if (o->adapter && !o->head) {
+        status =
+            (int)mxv_adapter_head(o->adapter, state, a, s, h, out, lse, NULL, t->message, t->size);
+        t->out_of_memory = status == MXV_IMPL_NO_MEMORY;
+        return status != MXV_IMPL_OK;
+    }
+    status = (o->head ? o->head
+              : o->impl == MXV_IMPL_PLAIN
+                  ? mxv_plain_head
+                  : mxv_engine_head)(a, s, h, out, lse, NULL, t->message, t->size);
+    t->out_of_memory = status_of_head(status) == MXV_ERR_MEMORY;
+    return status;
 }
 
 static void decode(const struct mxv_attention *a, const uint32_t *from, size_t n, float *to)
@@ -108,8 +124,8 @@ static void decode(const struct mxv_attention *a, const uint32_t *from, size_t n
     }
 }
 
-static int run_heads(const struct trial *t, const struct mxv_attention *a, void *state,
-                     uint32_t *words, uint32_t *lse_words, struct outputs *o)
+static int run_heads(struct trial *t, const struct mxv_attention *a, void *state, uint32_t *words,
+                     uint32_t *lse_words, struct outputs *o)
 {
     for (size_t s = 0; s < a->sequences; s++)
         for (size_t h = 0; h < a->heads_q; h++) {
@@ -133,8 +149,7 @@ int trial_run(struct trial *t, const struct mxv_attention *a, struct outputs *o)
     o->out = calloc(o->rows * a->d + 1, sizeof *o->out);
     o->lse = calloc(o->rows + 1, sizeof *o->lse);
     uint32_t *words = calloc(tokens * (a->d + 1) + 1, sizeof *words);
-    int status = TRIAL_FAILED;
-    text_message(t->message, t->size, "out of memory");
+    int status = o->out && o->lse && words ? TRIAL_FAILED : trial_no_memory(t);
     if (o->out && o->lse && words) {
         enum mxv_impl_status begun =
             adapter ? mxv_adapter_begin(adapter, &call, &state, t->message, t->size) : MXV_IMPL_OK;
@@ -142,6 +157,7 @@ int trial_run(struct trial *t, const struct mxv_attention *a, struct outputs *o)
             status = run_heads(t, &call, state, words, words + tokens * a->d, o);
         else if (begun == MXV_IMPL_UNSUPPORTED)
             status = TRIAL_SKIPPED;
+        t->out_of_memory = t->out_of_memory || begun == MXV_IMPL_NO_MEMORY;
         if (adapter && begun == MXV_IMPL_OK)
             mxv_adapter_done(adapter, state);
     }
@@ -227,6 +243,11 @@ static int run_variant(struct trial *t, enum mxv_property property, const char *
     return status;
 }
 
+static enum mxv_status failure(const struct trial *t)
+{
+    return t->out_of_memory ? MXV_ERR_MEMORY : MXV_ERR_INPUT;
+}
+
 static enum mxv_status run_variants(struct trial *t, enum mxv_property property)
 {
     const struct mxv_property_options *o = t->options;
@@ -238,7 +259,7 @@ static enum mxv_status run_variants(struct trial *t, enum mxv_property property)
         t->one_route = t->c.kernel == MXV_KERNEL_FLASH || t->c.mode != MXV_MODE_MIXED ||
                        t->c.mix == MXV_MIX_ALL_F16 || t->c.mix == MXV_MIX_ALL_INT8;
         bool sinks = t->c.kernel == MXV_KERNEL_DMA_RELEASED && !t->one_route && t->c.sink;
-        return run_variant(t, property, sinks ? "D3" : "") == TRIAL_FAILED ? MXV_ERR_INPUT : MXV_OK;
+        return run_variant(t, property, sinks ? "D3" : "") == TRIAL_FAILED ? failure(t) : MXV_OK;
     }
     for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
         if (variants[i].kernel != o->kernel)
@@ -248,7 +269,7 @@ static enum mxv_status run_variants(struct trial *t, enum mxv_property property)
             return status;
         t->one_route = variants[i].one_route;
         if (run_variant(t, property, variants[i].defect) == TRIAL_FAILED)
-            return MXV_ERR_INPUT;
+            return failure(t);
     }
     return MXV_OK;
 }

@@ -15,6 +15,7 @@ struct trial {
     struct mxv_property_result *result;
     char *message;
     size_t size;
+    bool out_of_memory; // why it failed
 };
 
 // Output and LSE of a whole call, decoded; [heads_q][query tokens][d], as Q is laid out.
@@ -35,6 +36,8 @@ bool trial_set(struct mxv_case *c, const char *assignment);
 // Builds and runs; TRIAL_FAILED with the message. The caller frees what it got in either case.
 int trial_build(struct trial *t, const struct mxv_case *c, struct mxv_case_data *data);
 int trial_run(struct trial *t, const struct mxv_attention *a, struct outputs *o);
+// TRIAL_FAILED for lack of memory, with the message.
+int trial_no_memory(struct trial *t);
 void outputs_free(struct outputs *o);
 
 // A place in a call: row of one query head of one sequence.
@@ -75,7 +78,7 @@ struct pair_check {
     const struct pair *p;
 };
 // Both cases: the variant with one sequence of that shape; NULL when memory is short.
-struct pair *pair_make(const struct trial *t, size_t lq, size_t lk);
+struct pair *pair_make(struct trial *t, size_t lq, size_t lk);
 int pair_build(struct trial *t, struct pair *p);
 int pair_run(struct trial *t, struct pair *p);
 void pair_free(struct pair *p);

@@ -17,11 +17,13 @@ void pair_free(struct pair *p)
     free(p);
 }
 
-struct pair *pair_make(const struct trial *t, size_t lq, size_t lk)
+struct pair *pair_make(struct trial *t, size_t lq, size_t lk)
 {
     struct pair *p = calloc(1, sizeof *p);
-    if (!p)
+    if (!p) {
+        trial_no_memory(t);
         return NULL;
+    }
     p->first = t->c;
     p->first.seqs.count = 0;
     p->first.batch = 1;

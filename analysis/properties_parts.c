@@ -67,7 +67,7 @@ int property_LSE_MERGE(struct trial *t)
     size_t cut = t->c.tile.n, lk = 2 * cut + 29;
     struct pair *p = pair_make(t, 70, lk);
     struct mxv_case *third = calloc(1, sizeof *third);
-    int status = p && third ? TRIAL_DONE : TRIAL_FAILED;
+    int status = p && third ? TRIAL_DONE : trial_no_memory(t);
     if (status == TRIAL_DONE) {
         p->first.mask = MXV_MASK_FULL;
         p->first.left = p->first.right = -1;

@@ -142,7 +142,7 @@ int property_IDENTITY_V(struct trial *t)
     if (status == TRIAL_DONE)
         check.sums = calloc(data.a.heads_q * data.a.cu_q[1] + 1, sizeof *check.sums);
     if (status == TRIAL_DONE)
-        status = check.sums ? run_identity(&check, &data) : TRIAL_FAILED;
+        status = check.sums ? run_identity(&check, &data) : trial_no_memory(t);
     free(check.sums);
     mxv_case_free(&data);
     return status;

@@ -119,10 +119,11 @@ static enum mxv_status compare_heads(struct comparison *c, uint32_t *out, char *
 {
     const struct mxv_attention *a = c->a;
     const struct mxv_tap_sink sink = {compare_tap, c};
+    int status;
     for (size_t head = 0; head < a->heads_q; head++)
         for (size_t s = 0; s < a->sequences; s++)
-            if (mxv_engine_head(a, s, head, out, NULL, &sink, message, size))
-                return MXV_ERR_INPUT;
+            if ((status = mxv_engine_head(a, s, head, out, NULL, &sink, message, size)))
+                return status == MXV_HEAD_NO_MEMORY ? MXV_ERR_MEMORY : MXV_ERR_INPUT;
     return MXV_OK;
 }
 

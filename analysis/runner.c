@@ -14,7 +14,6 @@
 #define TICK           0.2 // seconds between looks at silent workers
 #define EXIT_GRACE     1.0 // seconds between a closed channel and the end of its process
 #define TRANSFER_GRACE 5.0 // seconds beyond the limit for an answer that has begun to arrive
-#define WORKERS_MAX    1024u
 
 struct mxv_runner {
     struct mxv_runner_options options;
@@ -82,8 +81,8 @@ enum mxv_status mxv_runner_open(const struct mxv_runner_options *options,
 {
     unsigned n = options->workers;
     *out = NULL;
-    if (n == 0 || n > WORKERS_MAX) {
-        snprintf(message, size, "%u workers: expected 1 to %u", n, WORKERS_MAX);
+    if (n == 0 || n > MXV_RUNNER_WORKERS_MAX) {
+        snprintf(message, size, "%u workers: expected 1 to %u", n, MXV_RUNNER_WORKERS_MAX);
         return MXV_ERR_INPUT;
     }
     struct mxv_runner *r = calloc(1, sizeof *r + n * sizeof r->workers[0]);
@@ -168,6 +167,11 @@ static bool settle_task(struct mxv_runner *r, struct worker *w, struct mxv_runne
         out->bytes = worker_take(w);
         if (kind == WORKER_RETIRES)
             worker_kill(w);
+    } else if (kind == WORKER_LACKS || state == WORKER_NO_ROOM) {
+        out->end = MXV_RUNNER_NO_MEMORY;
+        snprintf(out->reason, sizeof out->reason, "out of memory %s",
+                 kind == WORKER_LACKS ? "in the worker process" : "for the answer of a worker");
+        worker_kill(w);
     } else if (state == WORKER_COMPLETE || state == WORKER_NONSENSE) {
         out->end = MXV_RUNNER_GARBAGE;
         snprintf(out->reason, sizeof out->reason,

@@ -7,6 +7,7 @@
 // with the exact attention of the wrong mask, on cases with a mask alone.
 // tests/gate/test_faults_selftest.c fails if a healthy emulation counts as caught or a fault is
 // missed.
+#include "head_status.h"
 #include <mxverify/selftest.h>
 #include <mxverify/verify.h>
 #include <stdio.h>
@@ -21,8 +22,8 @@ struct subject {
     size_t heads, smoke;            // smoke: cases of the tier that are of tier smoke
 };
 
-static int run_head(const struct mxv_attention *a, size_t i, struct mxv_tap_record *record,
-                    char *message, size_t size)
+static enum mxv_status run_head(const struct mxv_attention *a, size_t i,
+                                struct mxv_tap_record *record, char *message, size_t size)
 {
     size_t sequence = i / a->heads_q, head = i % a->heads_q;
     size_t lq = a->cu_q[sequence + 1] - a->cu_q[sequence];
@@ -30,10 +31,11 @@ static int run_head(const struct mxv_attention *a, size_t i, struct mxv_tap_reco
     mxv_tap_record_init(record);
     if (!words) {
         snprintf(message, size, "out of memory for a head of %zu rows", lq);
-        return -1;
+        return MXV_ERR_MEMORY;
     }
     struct mxv_tap_sink sink = mxv_taps_record(record);
-    int status = mxv_engine_head(a, sequence, head, words, words + lq * a->d, &sink, message, size);
+    enum mxv_status status = status_of_head(
+        mxv_engine_head(a, sequence, head, words, words + lq * a->d, &sink, message, size));
     free(words);
     return status;
 }
@@ -44,10 +46,11 @@ int mxv_selftest_compare(const struct mxv_attention *call, const struct mxv_tap_
     size_t heads = call->sequences * call->heads_q;
     for (size_t i = 0; i < heads; i++) {
         struct mxv_tap_record broken;
-        int status = run_head(call, i, &broken, message, size);
-        int different = status ? -1 : mxv_taps_first_difference(&healthy[i], &broken, where);
+        enum mxv_status status = run_head(call, i, &broken, message, size);
+        int different =
+            status != MXV_OK ? -1 : mxv_taps_first_difference(&healthy[i], &broken, where);
         mxv_tap_record_free(&broken);
-        if (status == 0 && different < 0)
+        if (status == MXV_OK && different < 0)
             snprintf(message, size, "out of memory while comparing taps");
         if (different)
             return different;
@@ -66,7 +69,6 @@ static void subject_close(struct subject *s)
 
 static enum mxv_status subject_open(struct subject *s, char *message, size_t size)
 {
-    int bad = 0;
     enum mxv_status status = mxv_case_build(&s->c, &s->data, message, size);
     if (status != MXV_OK)
         return status;
@@ -79,14 +81,14 @@ static enum mxv_status subject_open(struct subject *s, char *message, size_t siz
 #pragma omp parallel for schedule(dynamic)
     for (size_t i = 0; i < s->heads; i++) {
         char said[256];
-        if (run_head(&s->data.a, i, &s->healthy[i], said, sizeof said)) {
+        enum mxv_status one = run_head(&s->data.a, i, &s->healthy[i], said, sizeof said);
 #pragma omp critical(selftest_message)
+        if (one != MXV_OK && status != MXV_ERR_MEMORY) {
             snprintf(message, size, "%s", said);
-#pragma omp atomic write
-            bad = 1;
+            status = one;
         }
     }
-    return bad ? MXV_ERR_UNSUPPORTED : MXV_OK;
+    return status;
 }
 
 static void caught(const struct subject *s, enum mxv_fault f, enum mxv_stage stage,

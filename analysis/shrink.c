@@ -19,8 +19,8 @@ struct search {
     struct mxv_verify_options verify;
     struct mxv_failure wanted;
     struct mxv_shrink_result *out;
-    double deadline; // 0: none
-    bool out_of_time;
+    double deadline;                 // 0: none
+    bool out_of_time, out_of_memory; // the latter: of a candidate
 };
 
 static double now(void)
@@ -95,20 +95,27 @@ static int compare_sizes(const struct mxv_case_size *a, const struct mxv_case_si
     return 0;
 }
 
+static bool is_over(struct search *s)
+{
+    if (s->options->stop && s->options->stop(s->options->ctx))
+        s->out->interrupted = true;
+    return s->out->interrupted || (s->deadline > 0 && now() > s->deadline);
+}
+
 // Verifies a candidate; takes it over if it fails as wanted.
 static bool try_one(struct search *s, const struct mxv_case *c)
 {
     struct mxv_verify_result r;
     struct mxv_case_size size;
     char message[MXV_VERIFY_TEXT];
-    if (s->deadline > 0 && now() > s->deadline)
-        s->out_of_time = true;
+    s->out_of_time = s->out_of_time || is_over(s);
     mxv_case_size(c, &size);
     if (s->out_of_time || compare_sizes(&size, &s->out->after) >= 0 ||
         mxv_case_check(c, message, sizeof message) != MXV_OK)
         return false;
     s->out->tries++;
     enum mxv_status status = mxv_verify_case(c, &s->verify, &r, message, sizeof message);
+    s->out_of_memory = s->out_of_memory || status == MXV_ERR_MEMORY;
     struct mxv_failure failure = failure_of(&r);
     mxv_verify_free(&r);
     if (status != MXV_OK || !mxv_failure_equal(&failure, &s->wanted))
@@ -163,7 +170,7 @@ static void run_search(struct search *s)
         for (size_t i = 0; i < shrink_step_count; i++)
             any = run_step(s, &shrink_steps[i], candidate) || any;
     }
-    s->out->fixed_point = candidate && !s->out_of_time;
+    s->out->fixed_point = candidate && !s->out_of_time && !s->out_of_memory;
     free(candidate);
 }
 
@@ -201,6 +208,10 @@ static enum mxv_status first_run(struct search *s, char *message, size_t size)
         if (mxv_verdict_class_of(s->out->verified.verdict) == MXV_VERDICT_BAD) {
             s->wanted = s->out->failure = failure_of(&s->out->verified);
             return MXV_OK;
+        }
+        if (s->options->stop && s->options->stop(s->options->ctx)) {
+            text_message(message, size, "stopped before the case has failed");
+            return MXV_ERR_INPUT;
         }
     }
     text_message(message, size, "the case passes (%s): there is nothing to shrink",

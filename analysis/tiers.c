@@ -169,18 +169,25 @@ static enum mxv_status append_file(struct case_list *list, const char *path, uns
 enum mxv_status tiers_file(struct case_list *list, const char *path, unsigned kernels,
                            char *message, size_t size)
 {
-    return append_file(list, path, kernels, "#\r\n", message, size);
+    char found[4096];
+    return append_file(list, mxv_data_path(path, found, sizeof found), kernels, "#\r\n", message,
+                       size);
 }
 
 // Of a line all before the first tab, behind which its result stands. Kernels' files only:
 // large.txt holds cases that need hours and a hundred gigabytes here.
 enum mxv_status tiers_recorded(struct case_list *list, unsigned kernels, char *message, size_t size)
 {
+    static const char folder[] = "data/golden/h200";
     enum mxv_status status = MXV_OK;
+    char found[4096];
+    if (access(mxv_data_path(folder, found, sizeof found), R_OK | X_OK)) {
+        text_message(message, size, "recorded cases: %s: %s", folder, strerror(errno));
+        return MXV_ERR_IO;
+    }
     for (unsigned k = 0; k < MXV_KERNEL_COUNT && status == MXV_OK; k++) {
-        char path[256], found[4096];
-        snprintf(path, sizeof path, "data/golden/h200/%s.txt",
-                 mxv_choice_name(MXV_CHOICE_KERNEL, k));
+        char path[256];
+        snprintf(path, sizeof path, "%s/%s.txt", folder, mxv_choice_name(MXV_CHOICE_KERNEL, k));
         mxv_data_path(path, found, sizeof found);
         if ((kernels >> k & 1) && access(found, F_OK) == 0)
             status = append_file(list, found, kernels, "#\r\n\t", message, size);

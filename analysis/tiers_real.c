@@ -134,8 +134,10 @@ enum mxv_status tiers_real(struct case_list *list, const char *dir, unsigned ker
         return MXV_OK;
     b.count = scandir(mxv_data_path(dir, found, sizeof found), &b.layers, is_layer, alphasort);
     if (b.count <= 0) {
-        text_message(message, size, "captured activations %s: %s", dir,
-                     b.count < 0 ? strerror(errno) : "no layerNN_q.npy");
+        text_message(message, size,
+                     "captured activations %s: %s; --no-real leaves them out, --real-dir DIR says "
+                     "where they are",
+                     dir, b.count < 0 ? strerror(errno) : "no layerNN_q.npy");
         if (b.count == 0)
             free(b.layers);
         return MXV_ERR_IO;

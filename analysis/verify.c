@@ -4,7 +4,9 @@
 // Runs the emulation and the implementation on every head of a case, compares their taps, and turns
 // the findings into a verdict. tests/gate/test_faults.c fails if a difference is not found or
 // blamed on the wrong stage; tests/gate/test_same_bits.c if equal emulations are told apart.
+#define XXH_STATIC_LINKING_ONLY // a state on the stack cannot lack memory
 #include "verify.h"
+#include "head_status.h"
 #include "verify_adapter.h"
 #include "verify_recorded.h"
 #include <math.h>
@@ -31,8 +33,8 @@ const char *mxv_impl_text(unsigned impl)
     return impl < MXV_IMPL_COUNT ? impl_texts[impl] : NULL;
 }
 
-static int run_subject(struct verification *v, struct head_result *h,
-                       const struct mxv_tap_sink *sink)
+static enum mxv_status run_subject(struct verification *v, struct head_result *h,
+                                   const struct mxv_tap_sink *sink)
 {
     if (v->options->adapter)
         return verify_adapter_head(v, h, sink);
@@ -41,16 +43,52 @@ static int run_subject(struct verification *v, struct head_result *h,
     int (*const run[MXV_IMPL_COUNT])(const struct mxv_attention *, size_t, size_t, uint32_t *,
                                      uint32_t *, const struct mxv_tap_sink *, char *, size_t) = {
         [MXV_IMPL_PLAIN] = mxv_plain_head, [MXV_IMPL_EMULATION] = mxv_engine_head};
-    return run[v->options->impl](&v->subject_call, h->sequence, h->head, h->subject, h->subject_lse,
-                                 sink, h->message, sizeof h->message);
+    return status_of_head(run[v->options->impl](&v->subject_call, h->sequence, h->head, h->subject,
+                                                h->subject_lse, sink, h->message,
+                                                sizeof h->message));
 }
 
-static int head_verify(struct verification *v, struct head_result *h)
+// The emulation of a head, into its outputs, taps and sheets.
+static enum mxv_status run_emulation(struct verification *v, struct head_result *h,
+                                     struct collector *c)
 {
     const struct mxv_attention *a = &v->data.a;
+    struct mxv_tap_sink sink = {verify_collect, c};
+    struct mxv_events_reader reader = {.a = NULL};
+    if (v->options->events) {
+        mxv_events_begin(&reader, a, h->sequence, &h->events, &sink);
+        sink = mxv_events_sink(&reader);
+    }
+    enum mxv_status status =
+        status_of_head(mxv_engine_head(a, h->sequence, h->head, h->emulated, h->emulated_lse, &sink,
+                                       h->message, sizeof h->message));
+    bool lacking = c->out_of_memory || reader.out_of_memory || h->emulated_taps.out_of_memory;
+    mxv_events_end(&reader);
+    return status == MXV_OK && lacking ? verify_no_memory(h, "taps of the emulation") : status;
+}
+
+static enum mxv_status compare_taps(struct verification *v, struct head_result *h)
+{
+    int difference = mxv_taps_first_difference(&h->emulated_taps, &h->subject_taps, &h->where);
+    if (difference < 0)
+        return verify_no_memory(h, "comparing taps");
+    h->differs = difference > 0;
+    // the outputs themselves, whether or not an implementation taps them
+    if (!h->differs &&
+        memcmp(h->emulated, h->subject, h->lq * v->data.a.d * sizeof *h->subject) != 0) {
+        h->differs = true;
+        h->where.kind = MXV_TAPS_WORDS;
+        h->where.key =
+            (struct mxv_tap_key){MXV_STAGE_OUT, MXV_ROUTE_F16, h->sequence, h->head, 0, 0};
+    }
+    return MXV_OK;
+}
+
+static enum mxv_status head_verify(struct verification *v, struct head_result *h)
+{
     if (head_allocate(v, h))
         return MXV_ERR_MEMORY;
-    struct collector ce = {.a = a,
+    struct collector ce = {.a = &v->data.a,
                            .lq = h->lq,
                            .lk = h->lk,
                            .digest = mxv_taps_record(&h->emulated_taps),
@@ -60,56 +98,44 @@ static int head_verify(struct verification *v, struct head_result *h)
     cs.digest = mxv_taps_record(&h->subject_taps);
     cs.sheet = &h->subject_scores;
     cs.state = NULL;
-    struct mxv_tap_sink emulated = {verify_collect, &ce}, subject = {verify_collect, &cs};
-    struct mxv_events_reader reader = {.a = NULL};
-    if (v->options->events) {
-        mxv_events_begin(&reader, a, h->sequence, &h->events, &emulated);
-        emulated = mxv_events_sink(&reader);
-    }
-    int failed = mxv_engine_head(a, h->sequence, h->head, h->emulated, h->emulated_lse, &emulated,
-                                 h->message, sizeof h->message);
-    ce.out_of_memory = ce.out_of_memory || reader.out_of_memory;
-    mxv_events_end(&reader);
-    if (failed || run_subject(v, h, &subject))
-        return MXV_ERR_UNSUPPORTED;
-    if (!verify_has_taps(v)) {
+    struct mxv_tap_sink sink = {verify_collect, &cs};
+    enum mxv_status status = run_emulation(v, h, &ce);
+    if (status == MXV_OK)
+        status = run_subject(v, h, &sink);
+    if (status == MXV_OK && h->subject_taps.out_of_memory)
+        status = verify_no_memory(h, "taps of the implementation");
+    if (status == MXV_OK && verify_has_taps(v))
+        status = compare_taps(v, h);
+    else if (status == MXV_OK)
         h->differs = verify_claims_bits(v) && verify_output_difference(v, h);
-        return v->options->truth ? verify_truth(v, h) : MXV_OK;
-    }
-    int difference = mxv_taps_first_difference(&h->emulated_taps, &h->subject_taps, &h->where);
-    if (difference < 0 || ce.out_of_memory) {
-        snprintf(h->message, sizeof h->message, "out of memory while comparing taps");
-        return MXV_ERR_MEMORY;
-    }
-    h->differs = difference > 0;
-    // the outputs themselves, whether or not an implementation taps them
-    if (!h->differs && memcmp(h->emulated, h->subject, h->lq * a->d * sizeof *h->subject) != 0) {
-        h->differs = true;
-        h->where.kind = MXV_TAPS_WORDS;
-        h->where.key =
-            (struct mxv_tap_key){MXV_STAGE_OUT, MXV_ROUTE_F16, h->sequence, h->head, 0, 0};
-    }
-    return v->options->truth ? verify_truth(v, h) : MXV_OK;
+    return status == MXV_OK && v->options->truth ? verify_truth(v, h) : status;
 }
 
-static void locate_element(struct verification *v, const struct head_result *h,
-                           struct mxv_verify_result *out)
+// Only lack of memory is an error: where the implementation does not give its taps again, the
+// difference has no element.
+static enum mxv_status locate_element(struct verification *v, const struct head_result *h,
+                                      struct mxv_verify_result *out)
 {
     struct mxv_tap_capture ca, cb;
     if (!verify_has_taps(v)) {
         verify_locate_output(v, h, out);
-        return;
+        return MXV_OK;
     }
     mxv_tap_capture_init(&ca, &h->where.key);
     mxv_tap_capture_init(&cb, &h->where.key);
     struct mxv_tap_sink sa = mxv_taps_capture(&ca), sb = mxv_taps_capture(&cb);
     uint32_t *scratch = calloc(h->lq * v->data.a.d + h->lq + 1, sizeof *scratch);
-    char message[256];
     struct head_result again = *h;
-    if (scratch &&
-        mxv_engine_head(&v->data.a, h->sequence, h->head, scratch, scratch + h->lq * v->data.a.d,
-                        &sa, message, sizeof message) == 0 &&
-        run_subject(v, &again, &sb) == 0) {
+    enum mxv_status status = MXV_ERR_MEMORY;
+    if (scratch)
+        status = status_of_head(mxv_engine_head(&v->data.a, h->sequence, h->head, scratch,
+                                                scratch + h->lq * v->data.a.d, &sa, again.message,
+                                                sizeof again.message));
+    if (status == MXV_OK)
+        status = run_subject(v, &again, &sb);
+    if (ca.out_of_memory || cb.out_of_memory)
+        status = MXV_ERR_MEMORY;
+    if (status == MXV_OK) {
         out->element_format = mxv_tap_format(&v->data.a, h->where.key.stage, h->where.key.route);
         if (mxv_taps_first_element(&ca, &cb, out->element_format, &out->element) != 1)
             out->element.rows = 0;
@@ -117,6 +143,7 @@ static void locate_element(struct verification *v, const struct head_result *h,
     free(scratch);
     mxv_tap_capture_free(&ca);
     mxv_tap_capture_free(&cb);
+    return status == MXV_ERR_MEMORY ? status : MXV_OK;
 }
 
 static void describe_failure(const struct mxv_verify_result *r, char *text, size_t size)
@@ -139,8 +166,10 @@ static void add_metrics(struct verification *v, const struct head_result *h,
 {
     size_t d = v->data.a.d;
     for (size_t i = 0; i < h->row_count; i++) {
-        if (h->undefined[h->rows[i]])
+        if (!verify_row_is_measured(v, h, i)) {
+            out->unmeasured_rows++;
             continue;
+        }
         for (size_t c = 0; c < d; c++) {
             uint32_t word = h->subject[h->rows[i] * d + c];
             mxv_metrics_add_exact(&out->against_inputs, word, h->from_inputs[i * d + c]);
@@ -179,9 +208,10 @@ static void count_head(struct verification *v, const struct head_result *h,
         XXH3_64bits_update(hash, h->subject_lse, h->lq * sizeof *h->subject_lse);
 }
 
-static void conclude(struct verification *v, struct mxv_verify_result *out)
+static enum mxv_status conclude(struct verification *v, struct mxv_verify_result *out)
 {
-    XXH3_state_t *hash = XXH3_createState();
+    XXH3_state_t state, *hash = &state;
+    enum mxv_status status = MXV_OK;
     XXH3_64bits_reset(hash);
     for (size_t i = 0; i < v->heads; i++) {
         struct head_result *h = &v->results[i];
@@ -194,7 +224,7 @@ static void conclude(struct verification *v, struct mxv_verify_result *out)
         else if (h->differs && out->verdict == MXV_VERDICT_PASS) {
             out->verdict = MXV_VERDICT_FAIL;
             out->first = h->where;
-            locate_element(v, h, out);
+            status = locate_element(v, h, out);
             describe_failure(out, out->reason, sizeof out->reason);
         }
     }
@@ -206,7 +236,7 @@ static void conclude(struct verification *v, struct mxv_verify_result *out)
     if (out->verdict == MXV_VERDICT_FAIL && v->options->impl != MXV_IMPL_RECORDED)
         verify_diagnose(v, out);
     out->output_hash = XXH3_64bits_digest(hash);
-    XXH3_freeState(hash);
+    return status;
 }
 
 static double now(void)
@@ -228,6 +258,26 @@ static void name_heads(struct verification *v)
     }
 }
 
+// Of the first head that could not be evaluated; one that lacked memory before others.
+static enum mxv_status first_failure(const struct verification *v, char *message, size_t size)
+{
+    const struct head_result *failed = NULL;
+    for (size_t i = 0; i < v->heads; i++) {
+        const struct head_result *h = &v->results[i];
+        if (h->status != MXV_OK && (!failed || (h->status == (int)MXV_ERR_MEMORY &&
+                                                failed->status != (int)MXV_ERR_MEMORY)))
+            failed = h;
+    }
+    if (!failed)
+        return MXV_OK;
+    if (failed->status == (int)MXV_ERR_MEMORY)
+        snprintf(message, size, "sequence %zu head %zu: %s", failed->sequence, failed->head,
+                 failed->message);
+    else
+        snprintf(message, size, "%s", failed->message);
+    return (enum mxv_status)failed->status;
+}
+
 static enum mxv_status verify_heads(struct verification *v, struct mxv_verify_result *out,
                                     char *message, size_t size)
 {
@@ -240,25 +290,26 @@ static enum mxv_status verify_heads(struct verification *v, struct mxv_verify_re
     name_heads(v);
 #pragma omp parallel for schedule(dynamic)
     for (size_t i = 0; i < v->heads; i++)
-        v->results[i].status = head_verify(v, &v->results[i]);
-    for (size_t i = 0; i < v->heads; i++)
-        if (v->results[i].status != MXV_OK) {
-            snprintf(message, size, "%s", v->results[i].message);
-            return (enum mxv_status)v->results[i].status;
-        }
+        v->results[i].status = (int)head_verify(v, &v->results[i]);
+    enum mxv_status status = first_failure(v, message, size);
+    if (status != MXV_OK)
+        return status;
 #pragma omp parallel for schedule(dynamic)
     for (size_t i = 0; i < v->heads; i++)
-        gate_head(v, &v->results[i]);
-    if (verify_recorded_end(v, out, message, size))
-        return MXV_ERR_MEMORY;
-    conclude(v, out);
+        v->results[i].status = (int)gate_head(v, &v->results[i]);
+    status = first_failure(v, message, size);
+    if (status == MXV_OK)
+        status = verify_recorded_end(v, out, message, size);
+    if (status != MXV_OK)
+        return status;
+    status = conclude(v, out);
     bool maps =
         v->options->map_folder && (v->options->maps_on_pass || out->verdict != MXV_VERDICT_PASS);
-    if (maps && verify_maps(v, out)) {
+    if (status != MXV_OK)
+        snprintf(message, size, "out of memory for the taps at the first difference");
+    else if (maps && (status = verify_maps(v, out)) != MXV_OK)
         snprintf(message, size, "%s", out->reason);
-        return MXV_ERR_IO;
-    }
-    return MXV_OK;
+    return status;
 }
 
 enum mxv_status mxv_verify_case(const struct mxv_case *c, const struct mxv_verify_options *options,
@@ -267,7 +318,9 @@ enum mxv_status mxv_verify_case(const struct mxv_case *c, const struct mxv_verif
     struct verification v = {.c = c, .options = options};
     double start = now();
     memset(out, 0, sizeof *out);
-    enum mxv_status status = mxv_case_build(c, &v.data, message, size);
+    enum mxv_status status = verify_fits_memory(c, message, size);
+    if (status == MXV_OK)
+        status = mxv_case_build(c, &v.data, message, size);
     if (status == MXV_OK && v.data.a.faults &&
         (options->impl != MXV_IMPL_EMULATION || options->adapter)) {
         snprintf(message, size,

@@ -90,7 +90,11 @@ struct collector {
     bool out_of_memory;
 };
 void verify_collect(void *ctx, const struct mxv_tap *tap);
+// MXV_ERR_INPUT with a message for a case of which one head alone cannot fit into memory.
+enum mxv_status verify_fits_memory(const struct mxv_case *c, char *message, size_t size);
 int head_allocate(struct verification *v, struct head_result *h);
+// MXV_ERR_MEMORY, and the head's message says for what: "taps of the emulation".
+enum mxv_status verify_no_memory(struct head_result *h, const char *for_what);
 void head_free(struct head_result *h);
 
 // ---- verify_problem.c: the exact problems (a) and (b) -------------------------------------------
@@ -108,7 +112,7 @@ struct problem {
 void problem_start(struct problem *p, const struct mxv_attention *a, const struct head_result *h,
                    bool ignore_mask);
 int problem_inputs(struct problem *p);
-int problem_operands(struct problem *p);
+enum mxv_truth_status problem_operands(struct problem *p);
 void problem_free(struct problem *p);
 // Index of the operands of a (row, key) pair; ctx is the problem.
 unsigned problem_route(const void *ctx, size_t row, size_t key);
@@ -119,7 +123,7 @@ unsigned problem_route(const void *ctx, size_t row, size_t key);
 int verify_choose_rows(struct verification *v, struct head_result *h);
 
 // Exact attention of both kinds, score errors and the bounds of one head.
-int verify_truth(struct verification *v, struct head_result *h);
+enum mxv_status verify_truth(struct verification *v, struct head_result *h);
 
 // One judged row of a head: its bounds, and what the implementation's output is worth.
 struct bound_walk {
@@ -138,6 +142,7 @@ struct bound_walk {
     double *bounds, *model_bounds; // for the medians, [row_count * d]
     size_t bound_count;
     size_t gate_places[MXV_GATE_ROWS], gate_count;
+    bool out_of_memory; // of a row: the walk is void
 };
 int bound_walk_start(struct bound_walk *w, struct verification *v, struct head_result *h,
                      const struct problem *operands);
@@ -149,6 +154,12 @@ void bound_lse(struct bound_walk *w, size_t place, const struct mxv_bound_row *r
                const struct mxv_bound_state *state);
 void bound_patterns(struct verification *v, struct head_result *h);
 void bound_word(struct verification *v, struct head_result *h, size_t at, size_t row, bool empty);
+// Whether a judged row (its place in h->rows) is measured against exact attention: all metrics, the
+// rms of outputs and the map of output errors are over these rows. Left out are the rows that the
+// bounds leave to words or bits (docs/bounds.md 1), and those with a NaN or infinity in reach.
+// After verify_truth.
+bool verify_row_is_measured(const struct verification *v, const struct head_result *h,
+                            size_t place);
 // What one oracle says against the other; kept if it is the worst so far.
 void bound_accuse(struct head_result *h, double ratio, enum mxv_stage stage, size_t row);
 
@@ -176,7 +187,7 @@ void split_finish(struct split_walk *s);
 // gate_rows.c: mutants that need weights and values, on one row whose bounds stand.
 void gate_row(struct bound_walk *w, size_t place, const struct mxv_bound_row *row);
 // Mutants of whole outputs, after all heads are there.
-void gate_head(struct verification *v, struct head_result *h);
+enum mxv_status gate_head(struct verification *v, struct head_result *h);
 // Bounds and gates of all heads into the result, and what they say of the verdict.
 void judge_bounds(struct verification *v, struct mxv_verify_result *out);
 
@@ -186,7 +197,7 @@ void verify_diagnose(struct verification *v, struct mxv_verify_result *out);
 // "" when there is none. As snprintf.
 size_t verify_name_fault(const struct verification *v, char *text, size_t size);
 
-// Maps of the worst head into the folder of the options.
-int verify_maps(struct verification *v, struct mxv_verify_result *out);
+// Maps of the worst head into the folder of the options; an error is in out->reason.
+enum mxv_status verify_maps(struct verification *v, struct mxv_verify_result *out);
 
 #endif

@@ -9,13 +9,21 @@
 #include <stdio.h>
 #include <string.h>
 
+// What leaves a case without a judgement; MXV_OK: not this.
+static enum mxv_status ends_the_case(enum mxv_impl_status status)
+{
+    return status == MXV_IMPL_UNSUPPORTED ? MXV_ERR_UNSUPPORTED
+           : status == MXV_IMPL_NO_MEMORY ? MXV_ERR_MEMORY
+                                          : MXV_OK;
+}
+
 static enum mxv_verdict verdict_of(enum mxv_impl_status status)
 {
     return status == MXV_IMPL_LOST ? MXV_VERDICT_DEVICE_LOST : MXV_VERDICT_FAIL;
 }
 
-int verify_adapter_begin(struct verification *v, struct mxv_verify_result *out, char *message,
-                         size_t size)
+enum mxv_status verify_adapter_begin(struct verification *v, struct mxv_verify_result *out,
+                                     char *message, size_t size)
 {
     const struct mxv_adapter *adapter = v->options->adapter;
     if (!adapter)
@@ -25,8 +33,8 @@ int verify_adapter_begin(struct verification *v, struct mxv_verify_result *out, 
     mxv_adapter_case(adapter, line);
     enum mxv_impl_status status =
         mxv_adapter_begin(adapter, &v->subject_call, &v->adapter_state, message, size);
-    if (status == MXV_IMPL_UNSUPPORTED)
-        return MXV_ERR_UNSUPPORTED;
+    if (ends_the_case(status))
+        return ends_the_case(status);
     if (status != MXV_IMPL_OK) {
         out->verdict = verdict_of(status);
         snprintf(out->reason, sizeof out->reason, "%s", message);
@@ -34,14 +42,14 @@ int verify_adapter_begin(struct verification *v, struct mxv_verify_result *out, 
     return MXV_OK;
 }
 
-int verify_adapter_head(struct verification *v, struct head_result *h,
-                        const struct mxv_tap_sink *sink)
+enum mxv_status verify_adapter_head(struct verification *v, struct head_result *h,
+                                    const struct mxv_tap_sink *sink)
 {
     enum mxv_impl_status status =
         mxv_adapter_head(v->options->adapter, v->adapter_state, &v->subject_call, h->sequence,
                          h->head, h->subject, h->subject_lse, sink, h->message, sizeof h->message);
-    if (status == MXV_IMPL_UNSUPPORTED)
-        return MXV_ERR_UNSUPPORTED;
+    if (ends_the_case(status))
+        return ends_the_case(status);
     if (status != MXV_IMPL_OK)
         h->failure = (int)verdict_of(status);
     return MXV_OK;

@@ -10,10 +10,10 @@
 
 // Begin and head return an enum mxv_status; what the implementation itself reports as failed is a
 // verdict of *out, and is left in h->failure.
-int verify_adapter_begin(struct verification *v, struct mxv_verify_result *out, char *message,
-                         size_t size);
-int verify_adapter_head(struct verification *v, struct head_result *h,
-                        const struct mxv_tap_sink *sink);
+enum mxv_status verify_adapter_begin(struct verification *v, struct mxv_verify_result *out,
+                                     char *message, size_t size);
+enum mxv_status verify_adapter_head(struct verification *v, struct head_result *h,
+                                    const struct mxv_tap_sink *sink);
 void verify_adapter_done(struct verification *v);
 
 // Whether the implementation claims the emulation's bits, and whether its taps are at hand.

@@ -289,6 +289,12 @@ static bool row_can_be_judged(struct bound_walk *w, const struct mxv_bound_row *
            !weights_overflow(w, r, row, top);
 }
 
+// Without bounds (dma-released) no row is left to words: each has a visible key.
+bool verify_row_is_measured(const struct verification *v, const struct head_result *h, size_t place)
+{
+    return !h->undefined[h->rows[place]] && (!v->bounded || h->bounded_rows[place]);
+}
+
 void bound_walk_row(struct bound_walk *w, size_t place)
 {
     const struct mxv_attention *a = &w->v->data.a;
@@ -311,7 +317,13 @@ void bound_walk_row(struct bound_walk *w, size_t place)
     w->mass = mxv_bound_weights(&w->v->contract, &r, exact, w->slack, w->weights, w->out, w->terms);
     bool known = !w->v->options->wide_weights &&
                  mxv_bound_members_of(&w->v->contract, &r, exact, w->slack, &state, &members);
-    mxv_bound_products(&w->v->contract, &r, &state, &w->mass, known ? &members : NULL, w->products);
+    bool products = mxv_bound_products(&w->v->contract, &r, &state, &w->mass,
+                                       known ? &members : NULL, w->products);
+    if (w->mass.out_of_memory || members.out_of_memory || !products) {
+        w->out_of_memory = true;
+        mxv_bound_members_free(&members);
+        return;
+    }
     double largest = 0;
     for (size_t n = r.first; n < r.end; n++)
         largest = exact[n] == -INFINITY ? largest : fmax(largest, fabs(exact[n]));

@@ -148,6 +148,12 @@ int head_allocate(struct verification *v, struct head_result *h)
     return 0;
 }
 
+enum mxv_status verify_no_memory(struct head_result *h, const char *for_what)
+{
+    snprintf(h->message, sizeof h->message, "out of memory for %s", for_what);
+    return MXV_ERR_MEMORY;
+}
+
 void head_free(struct head_result *h)
 {
     void *const all[] = {h->emulated,

@@ -100,7 +100,8 @@ static void split_outputs(struct verification *v, struct mxv_verify_result *out)
         for (size_t i = 0; i < h->row_count * d; i++) {
             double a = h->from_inputs[i].centre, b = h->from_operands[i].centre;
             double x = mxv_code_value(v->data.a.out, h->subject[h->rows[i / d] * d + i % d]);
-            if (h->undefined[h->rows[i / d]] || !isfinite(a) || !isfinite(b) || !isfinite(x))
+            if (!verify_row_is_measured(v, h, i / d) || !isfinite(a) || !isfinite(b) ||
+                !isfinite(x))
                 continue;
             quantisation += (a - b) * (a - b);
             compute += (x - b) * (x - b);

@@ -110,7 +110,7 @@ static int output_map(struct verification *v, const struct head_result *h, struc
     if (mxv_map_init(map, h->lq, d, false) != MXV_OK)
         return -1;
     for (size_t i = 0; i < h->row_count; i++)
-        for (size_t c = 0; c < d; c++) {
+        for (size_t c = 0; c < d && verify_row_is_measured(v, h, i); c++) {
             double o = mxv_code_value(v->data.a.out, h->subject[h->rows[i] * d + c]);
             double error = fabs(o - h->from_inputs[i * d + c].centre);
             map->values[h->rows[i] * d + c] = isnan(error) ? INFINITY : error;
@@ -145,8 +145,14 @@ static int cause_map(struct verification *v, const struct head_result *h, enum m
     return 0;
 }
 
-static int write_map(struct verification *v, const struct mxv_map *map, const char *name,
-                     struct mxv_verify_result *out, bool draw)
+static enum mxv_status no_memory(struct mxv_verify_result *out)
+{
+    snprintf(out->reason, sizeof out->reason, "out of memory for a map");
+    return MXV_ERR_MEMORY;
+}
+
+static enum mxv_status write_map(struct verification *v, const struct mxv_map *map,
+                                 const char *name, struct mxv_verify_result *out, bool draw)
 {
     static const char *const endings[] = {"png", "npy"};
     char id[MXV_CASE_ID_SIZE], message[MXV_VERIFY_TEXT];
@@ -158,7 +164,7 @@ static int write_map(struct verification *v, const struct mxv_map *map, const ch
                                         : mxv_map_write_npy(map, path, message, sizeof message);
         if (status != MXV_OK) {
             snprintf(out->reason, sizeof out->reason, "%.*s", (int)sizeof out->reason - 1, message);
-            return -1;
+            return status;
         }
         if (e == 0 && out->map_count < MXV_VERIFY_MAPS)
             memcpy(out->maps[out->map_count++], path, sizeof path);
@@ -166,13 +172,15 @@ static int write_map(struct verification *v, const struct mxv_map *map, const ch
     if (draw && !out->drawing) {
         struct mxv_map_terminal terminal = mxv_map_terminal_for(1);
         out->drawing = mxv_map_text(map, &terminal);
+        if (!out->drawing)
+            return no_memory(out);
     }
-    return 0;
+    return MXV_OK;
 }
 
 // A map for each cause that contributes anywhere in the head.
-static int cause_maps(struct verification *v, const struct head_result *h,
-                      struct mxv_verify_result *out)
+static enum mxv_status cause_maps(struct verification *v, const struct head_result *h,
+                                  struct mxv_verify_result *out)
 {
     size_t tiles = tiles_of(h->lq, v->data.a.tile_m) * tiles_of(h->lk, v->data.a.tile_n);
     for (unsigned k = 0; k < MXV_CAUSE_COUNT; k++) {
@@ -184,19 +192,17 @@ static int cause_maps(struct verification *v, const struct head_result *h,
         if (!any)
             continue;
         snprintf(name, sizeof name, "split_%s", mxv_cause_name(k));
-        int status = cause_map(v, h, (enum mxv_cause)k, &map);
-        if (status)
-            snprintf(out->reason, sizeof out->reason, "out of memory for a map");
-        else
-            status = write_map(v, &map, name, out, false);
+        enum mxv_status status = cause_map(v, h, (enum mxv_cause)k, &map)
+                                     ? no_memory(out)
+                                     : write_map(v, &map, name, out, false);
         mxv_map_free(&map);
-        if (status)
-            return -1;
+        if (status != MXV_OK)
+            return status;
     }
-    return 0;
+    return MXV_OK;
 }
 
-int verify_maps(struct verification *v, struct mxv_verify_result *out)
+enum mxv_status verify_maps(struct verification *v, struct mxv_verify_result *out)
 {
     static const struct {
         const char *name;
@@ -208,19 +214,17 @@ int verify_maps(struct verification *v, struct mxv_verify_result *out)
                  {"out", output_map, false, true}};
     struct head_result *h = worst_head(v);
     if (!h || h->lq == 0 || h->lk == 0)
-        return 0;
+        return MXV_OK;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct mxv_map map = {0};
         if ((kinds[i].on_difference && !h->differs) || (kinds[i].truth && !h->score_error))
             continue;
-        int status = kinds[i].make(v, h, &map);
-        if (status)
-            snprintf(out->reason, sizeof out->reason, "out of memory for a map");
-        else
-            status = write_map(v, &map, kinds[i].name, out, true);
+        enum mxv_status status = kinds[i].make(v, h, &map)
+                                     ? no_memory(out)
+                                     : write_map(v, &map, kinds[i].name, out, true);
         mxv_map_free(&map);
-        if (status)
-            return -1;
+        if (status != MXV_OK)
+            return status;
     }
-    return h->causes ? cause_maps(v, h, out) : 0;
+    return h->causes ? cause_maps(v, h, out) : MXV_OK;
 }

@@ -76,7 +76,7 @@ int problem_inputs(struct problem *p)
 }
 
 // Kind (b): the operands of every route that some tile of the head took.
-int problem_operands(struct problem *p)
+enum mxv_truth_status problem_operands(struct problem *p)
 {
     const struct mxv_attention *a = p->a;
     const struct head_result *h = p->h;
@@ -90,11 +90,15 @@ int problem_operands(struct problem *p)
         if (!(used >> r & 1) && !(r + 1 == MXV_ROUTE_SKIP && routes == 0))
             continue;
         double *q = buffer(p, h->lq * a->d), *k = buffer(p, h->lk * a->d);
-        if (used >> r & 1 &&
-            (!q || !k ||
-             mxv_engine_operands(a, h->sequence, h->head, (enum mxv_route)r, q, k, v,
-                                 &p->exact.scale, &p->exact.base, message, sizeof message)))
-            return -1;
+        if (!q || !k)
+            return MXV_TRUTH_NO_MEMORY;
+        int status =
+            !(used >> r & 1)
+                ? MXV_HEAD_OK
+                : mxv_engine_operands(a, h->sequence, h->head, (enum mxv_route)r, q, k, v,
+                                      &p->exact.scale, &p->exact.base, message, sizeof message);
+        if (status != MXV_HEAD_OK)
+            return status == MXV_HEAD_NO_MEMORY ? MXV_TRUTH_NO_MEMORY : MXV_TRUTH_BAD_ARGUMENT;
         if (!(used >> r & 1)) // no tile at all: any operands do
             for (size_t i = 0; i < h->lq * a->d || i < h->lk * a->d; i++) {
                 if (i < h->lq * a->d)
@@ -110,5 +114,5 @@ int problem_operands(struct problem *p)
     p->exact.routes = routes;
     p->exact.route = problem_route;
     p->log2_unit = p->exact.scale * (p->exact.base == 2 ? 1 : 1.4426950408889634);
-    return v ? 0 : -1;
+    return v ? MXV_TRUTH_OK : MXV_TRUTH_NO_MEMORY;
 }

@@ -108,8 +108,8 @@ static enum mxv_status compare_words(const struct verification *v,
     return MXV_OK;
 }
 
-int verify_recorded_end(const struct verification *v, struct mxv_verify_result *out, char *message,
-                        size_t size)
+enum mxv_status verify_recorded_end(const struct verification *v, struct mxv_verify_result *out,
+                                    char *message, size_t size)
 {
     if (v->options->impl != MXV_IMPL_RECORDED)
         return MXV_OK;
@@ -118,7 +118,7 @@ int verify_recorded_end(const struct verification *v, struct mxv_verify_result *
     uint32_t *words = malloc((rows * a->d + 1) * sizeof *words);
     uint32_t *lse = malloc((rows + 1) * sizeof *lse);
     struct mxv_recorded emulation = {0};
-    int status = words && lse ? MXV_OK : MXV_ERR_MEMORY;
+    enum mxv_status status = words && lse ? MXV_OK : MXV_ERR_MEMORY;
     for (size_t i = 0; i < v->heads && status == MXV_OK; i++) {
         const struct head_result *h = &v->results[i];
         const size_t at = h->head * tokens + a->cu_q[h->sequence];
@@ -131,7 +131,7 @@ int verify_recorded_end(const struct verification *v, struct mxv_verify_result *
     if (status != MXV_OK)
         snprintf(message, size, "out of memory for %zu output rows", rows);
     else if (device->tap_count)
-        status = (int)compare_words(v, device, out, message, size);
+        status = compare_words(v, device, out, message, size);
     if (status == MXV_OK)
         compare(v, device, &emulation, out);
     mxv_recorded_free(&emulation);

@@ -12,7 +12,7 @@ void verify_recorded_begin(const struct verification *v, struct mxv_verify_resul
 // The head's words: the emulation's own, until verify_recorded_end compares their hashes.
 int verify_recorded_head(struct head_result *h, size_t d);
 // Compares the whole call; an enum mxv_status.
-int verify_recorded_end(const struct verification *v, struct mxv_verify_result *out, char *message,
-                        size_t size);
+enum mxv_status verify_recorded_end(const struct verification *v, struct mxv_verify_result *out,
+                                    char *message, size_t size);
 
 #endif

@@ -5,6 +5,7 @@
 // multiply; on the way, the errors of the scores by tile and route, and the bounds of each judged
 // row (verify_bound.c). Rows in reach of a NaN or infinity follow IEEE rules and are not judged.
 // tests/gate/test_faults.c fails if a wrong mask of the reference is not noticed.
+#include "head_status.h"
 #include "verify.h"
 #include <math.h>
 #include <mxverify/faults.h>
@@ -179,6 +180,8 @@ static enum mxv_truth_status walk_rows(struct verification *v, struct head_resul
         h->undefined_rows += h->row_count - n;
         if (status == MXV_TRUTH_OK)
             status = mxv_truth_scores_of_rows(&inputs->exact, rows, n, take_input_scores, &w);
+        if (status == MXV_TRUTH_OK && bounds.out_of_memory)
+            status = MXV_TRUTH_NO_MEMORY;
     }
     bound_walk_finish(&bounds);
     split_finish(&split);
@@ -189,7 +192,7 @@ static enum mxv_truth_status walk_rows(struct verification *v, struct head_resul
     return status;
 }
 
-int verify_truth(struct verification *v, struct head_result *h)
+enum mxv_status verify_truth(struct verification *v, struct head_result *h)
 {
     struct problem inputs, operands;
     bool ignore_mask = mxv_fault_on(&v->subject_call, MXV_FAULT_NONCAUSAL_REFERENCE);
@@ -197,8 +200,9 @@ int verify_truth(struct verification *v, struct head_result *h)
     problem_start(&inputs, &v->data.a, h, ignore_mask);
     problem_start(&operands, &v->data.a, h, ignore_mask);
     operands.exact.lse_base = 2;
-    enum mxv_truth_status status = MXV_TRUTH_NO_MEMORY;
-    if (problem_inputs(&inputs) == 0 && problem_operands(&operands) == 0) {
+    enum mxv_truth_status status =
+        problem_inputs(&inputs) ? MXV_TRUTH_NO_MEMORY : problem_operands(&operands);
+    if (status == MXV_TRUTH_OK) {
         mark_undefined(h, &inputs);
         mark_undefined(h, &operands);
         status = mxv_truth_rows(&inputs.exact, h->rows, h->row_count, &options, h->from_inputs,
@@ -212,7 +216,7 @@ int verify_truth(struct verification *v, struct head_result *h)
     problem_free(&inputs);
     problem_free(&operands);
     if (status != MXV_TRUTH_OK)
-        snprintf(h->message, sizeof h->message, "exact attention of sequence %zu head %zu: %s",
-                 h->sequence, h->head, mxv_truth_status_text(status));
-    return status == MXV_TRUTH_OK ? MXV_OK : MXV_ERR_MEMORY;
+        snprintf(h->message, sizeof h->message, "exact attention: %s",
+                 mxv_truth_status_text(status));
+    return status_of_truth(status);
 }

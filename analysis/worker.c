@@ -74,7 +74,7 @@ static enum worker_state judge(const struct worker *w)
     if (w->used < sizeof(struct worker_frame))
         return WORKER_PENDING;
     struct worker_frame head = worker_head(w);
-    if (head.magic != WORKER_MAGIC || head.kind < WORKER_READY || head.kind > WORKER_RETIRES ||
+    if (head.magic != WORKER_MAGIC || head.kind < WORKER_READY || head.kind > WORKER_LACKS ||
         head.size > WORKER_ANSWER_MAX || head.task != w->task || w->used - sizeof head > head.size)
         return WORKER_NONSENSE;
     if (w->used - sizeof head < head.size)
@@ -90,7 +90,7 @@ enum worker_state worker_read(struct worker *w)
             size_t room = w->room ? 2 * w->room : 1 << 15;
             unsigned char *bytes = realloc(w->bytes, room);
             if (!bytes)
-                return WORKER_NONSENSE;
+                return WORKER_NO_ROOM;
             w->bytes = bytes;
             w->room = room;
         }

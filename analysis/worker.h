@@ -12,7 +12,13 @@
 #include <mxverify/runner.h>
 #include <sys/types.h>
 
-enum worker_frame_kind { WORKER_READY = 1, WORKER_REFUSES, WORKER_ANSWERS, WORKER_RETIRES };
+enum worker_frame_kind {
+    WORKER_READY = 1,
+    WORKER_REFUSES,
+    WORKER_ANSWERS,
+    WORKER_RETIRES,
+    WORKER_LACKS // memory for the task
+};
 
 struct worker_frame {
     uint32_t magic, kind;
@@ -29,7 +35,14 @@ struct worker {
     size_t used, room;
 };
 
-enum worker_state { WORKER_PENDING, WORKER_COMPLETE, WORKER_CLOSED, WORKER_NONSENSE };
+// NO_ROOM: no memory here for what comes.
+enum worker_state {
+    WORKER_PENDING,
+    WORKER_COMPLETE,
+    WORKER_CLOSED,
+    WORKER_NONSENSE,
+    WORKER_NO_ROOM
+};
 
 double worker_now(void); // seconds, monotonic
 

@@ -54,6 +54,20 @@ static bool receive_task(int fd, uint64_t *task)
     return true;
 }
 
+// The channel and the task of this process, where it is a worker that has one.
+static struct {
+    int fd;
+    uint64_t task;
+} serving = {-1, 0};
+
+void mxv_runner_lacks_memory(void)
+{
+    if (serving.fd < 0)
+        return;
+    send_frame(serving.fd, WORKER_LACKS, serving.task, "", 0);
+    _exit(3);
+}
+
 // Results go to the parent alone: what an implementation prints must not mix with them.
 static void settle(pid_t parent)
 {
@@ -83,9 +97,13 @@ void worker_serve(int fd, pid_t parent, const struct mxv_runner_job *job)
     }
     bool alive = send_frame(fd, WORKER_READY, 0, "", 0);
     while (alive && receive_task(fd, &task)) {
+        serving.fd = fd;
+        serving.task = task;
         unsigned char *bytes = NULL;
         size_t size = 0;
         int end = job->run(job->ctx, task, &bytes, &size);
+        if (end == MXV_RUNNER_LACKS)
+            mxv_runner_lacks_memory();
         if (end != 0 && end != MXV_RUNNER_RETIRE)
             _exit(3);
         alive = send_frame(fd, end ? WORKER_RETIRES : WORKER_ANSWERS, task,

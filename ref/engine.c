@@ -29,13 +29,6 @@ struct tile {
     struct folded folded;        // NULL without option fold
 };
 
-int head_fail(struct head *h, const char *text)
-{
-    if (h->message && h->message_size)
-        snprintf(h->message, h->message_size, "%s", text);
-    return -1;
-}
-
 static float log2_scale(const struct mxv_attention *a)
 {
     return (float)(a->scale * 1.4426950408889634);
@@ -71,16 +64,13 @@ int head_open(struct head *h, const struct mxv_attention *a, size_t sequence, si
     h->sink = sink;
     h->message = message;
     h->message_size = size;
-    if (mxv_attention_check(a, message, size))
-        return -1;
-    if (recipe_choose(h))
-        return -1;
+    if (mxv_attention_check(a, message, size) || recipe_choose(h))
+        return h->status = MXV_HEAD_UNSUPPORTED;
     fault_models(h);
     arrays_open(&h->arrays, array_bytes(h), !h->sink);
-    if (operands_prepare(h) || values_prepare(h))
-        return -1;
-    fault_copies(h);
-    return operands_rebase(h);
+    if (operands_prepare(h) == 0 && values_prepare(h) == 0 && fault_copies(h) == 0)
+        operands_rebase(h);
+    return h->status;
 }
 
 static void side_free(struct operand_side *side)
@@ -346,7 +336,7 @@ static int query_tiles(struct head *h, uint32_t *out, uint32_t *lse)
                 query_tile(h, &t, h->sink ? n : tiles - 1 - n, out, lse);
         tile_release(&t);
     }
-    return failed ? head_fail(h, "out of memory for a query tile") : 0;
+    return failed ? head_no_memory(h, "a query tile") : 0;
 }
 
 int mxv_engine_head(const struct mxv_attention *a, size_t sequence, size_t index, uint32_t *out,
@@ -357,9 +347,12 @@ int mxv_engine_head(const struct mxv_attention *a, size_t sequence, size_t index
     if (status == 0) {
         uint32_t *rows = lse ? lse : calloc(h.lq + 1, sizeof *rows);
         operands_tap(&h);
-        status = query_tiles(&h, out, rows);
-        tap(&h, MXV_STAGE_OUT, MXV_ROUTE_F16, 0, 0, h.lq, a->d, out);
-        if (a->lse != MXV_LSE_NONE && rows)
+        status = !rows      ? head_no_memory(&h, "LSE")
+                 : h.status ? h.status
+                            : query_tiles(&h, out, rows);
+        if (status == 0)
+            tap(&h, MXV_STAGE_OUT, MXV_ROUTE_F16, 0, 0, h.lq, a->d, out);
+        if (status == 0 && a->lse != MXV_LSE_NONE)
             tap(&h, MXV_STAGE_LSE, MXV_ROUTE_F16, 0, 0, h.lq, 1, rows);
         if (rows != lse)
             free(rows);

@@ -90,13 +90,16 @@ struct head {
     const struct mxv_tap_sink *sink;
     char *message;
     size_t message_size;
+    int status; // enum mxv_head_status
 };
 
-// Each returns 0, or -1 with a message for lack of memory or an option not offered.
+// Those that return an int: 0, or what is then in h->status, with a message. head_fail and
+// head_no_memory put it there; only the first failure is kept.
 int head_open(struct head *h, const struct mxv_attention *a, size_t sequence, size_t index,
               const struct mxv_tap_sink *sink, char *message, size_t size);
 void head_close(struct head *h);
-int head_fail(struct head *h, const char *text);
+int head_fail(struct head *h, const char *text);          // an option not offered
+int head_no_memory(struct head *h, const char *for_what); // "operand copies"
 
 int recipe_choose(struct head *h);
 // Operands: casts and smoothing, second level, copies, taps.
@@ -118,7 +121,7 @@ void copy_quantise_row(const struct head *h, enum mxv_route route, const float *
                        struct operand_copy *copy, size_t row);
 int copy_allocate(struct head *h, struct operand_copy *copy, size_t rows, size_t blocks,
                   bool byte_scales);
-void operands_tap(const struct head *h);
+void operands_tap(struct head *h);
 // Element format of a route's codes; value of its one-byte scale; decoding of one row for the unit.
 enum mxv_element copy_element(const struct mxv_attention *a, enum mxv_route route);
 float copy_byte_scale(const struct mxv_attention *a, enum mxv_route route, uint8_t byte);

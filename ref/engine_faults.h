@@ -37,7 +37,7 @@ float fault_int8_range(const struct mxv_attention *a);
 void fault_int8_encode(const struct mxv_attention *a, struct mxv_encode *encode);
 int fault_int8_code(const struct mxv_attention *a, float y, int code);
 // Finished copies of both sides: bytes read in another order, scales of other blocks.
-void fault_copies(struct head *h);
+int fault_copies(struct head *h); // 0, or h->status: a fault's work space is short
 
 // How many of the blocks of `rows` rows enter the base of option rebase.
 size_t fault_base_blocks(const struct head *h, size_t blocks, size_t rows);

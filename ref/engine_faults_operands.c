@@ -180,12 +180,12 @@ static size_t swizzled_offset(size_t r, size_t c, size_t cols)
     return ((r / 128) * tiles + c / 4) * 512 + (r % 32) * 16 + (r % 128 / 32) * 4 + c % 4;
 }
 
-static void read_scales_swizzled(struct operand_copy *copy)
+static int read_scales_swizzled(struct head *h, struct operand_copy *copy)
 {
     size_t n = copy->rows * copy->blocks;
     uint8_t *linear = malloc(n + 1);
     if (!linear)
-        return;
+        return head_no_memory(h, "block scales");
     memcpy(linear, copy->scale_bytes, n);
     for (size_t r = 0; r < copy->rows; r++)
         for (size_t c = 0; c < copy->blocks; c++) {
@@ -193,10 +193,10 @@ static void read_scales_swizzled(struct operand_copy *copy)
             copy->scale_bytes[r * copy->blocks + c] = at < n ? linear[at] : 0;
         }
     free(linear);
+    return 0;
 }
 
-static void fault_copy(const struct head *h, enum mxv_route route, struct operand_copy *copy,
-                       bool side_b)
+static void fault_copy(struct head *h, enum mxv_route route, struct operand_copy *copy, bool side_b)
 {
     const struct mxv_attention *a = h->a;
     bool fp4 = copy_element(a, route) == MXV_E2M1;
@@ -207,20 +207,21 @@ static void fault_copy(const struct head *h, enum mxv_route route, struct operan
         swap_nibbles(copy->codes, copy->rows * a->d);
     if (mxv_fault_on(a, MXV_FAULT_ZERO_BLOCK_NAN))
         zero_blocks_to_nan(h, copy, fp4 ? 7 : 0x7F, nvfp4 ? 0x7F : 0xFF);
-    if (mxv_fault_on(a, MXV_FAULT_SCALE_LAYOUT))
-        read_scales_swizzled(copy);
+    if (mxv_fault_on(a, MXV_FAULT_SCALE_LAYOUT) && read_scales_swizzled(h, copy))
+        return;
     for (size_t row = 0; row < copy->rows; row++)
         copy_decode_row(h, route, copy, row, side_b);
 }
 
-void fault_copies(struct head *h)
+int fault_copies(struct head *h)
 {
     const struct mxv_attention *a = h->a;
     if (!mxv_fault_on(a, MXV_FAULT_NIBBLE_ORDER) && !mxv_fault_on(a, MXV_FAULT_ZERO_BLOCK_NAN) &&
         !mxv_fault_on(a, MXV_FAULT_SCALE_LAYOUT))
-        return;
+        return 0;
     for (unsigned route = 0; route < MXV_ROUTE_COUNT; route++) {
         fault_copy(h, (enum mxv_route)route, &h->q.copy[route], false);
         fault_copy(h, (enum mxv_route)route, &h->k.copy[route], true);
     }
+    return h->status;
 }

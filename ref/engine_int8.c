@@ -42,7 +42,7 @@ static int int8_copy(struct head *h, struct operand_side *side, enum mxv_granula
     float *amax = calloc(groups, sizeof *amax);
     if (!amax || copy_allocate(h, copy, side->rows, 1, false)) {
         free(amax);
-        return head_fail(h, "out of memory for INT8 copies");
+        return head_no_memory(h, "INT8 copies");
     }
     for (size_t row = 0; row < side->rows; row++) {
         float *m = &amax[int8_group(g, row, tile, key)], x = amax_of(side->x + row * d, d);
@@ -68,7 +68,7 @@ static int int8_keys(struct head *h)
     if (!a->smooth_k || !mxv_fault_on(a, MXV_FAULT_INT8_UNSMOOTHED))
         return int8_copy(h, &h->k, g, a->tile_n, true);
     h->k.x = calloc(h->lk * a->d + 1, sizeof *h->k.x);
-    int status = h->k.x ? 0 : head_fail(h, "out of memory for INT8 copies");
+    int status = h->k.x ? 0 : head_no_memory(h, "INT8 copies");
     if (status == 0) {
         load_rows(h, h->k.x, key_source(h), h->lk);
         status = int8_copy(h, &h->k, g, a->tile_n, true);

@@ -112,7 +112,7 @@ static int second_level(struct head *h)
     h->k.sigma = calloc(channel ? a->d : h->lk + 1, sizeof *h->k.sigma);
     h->q.sigma = channel ? NULL : calloc(h->lq + 1, sizeof *h->q.sigma);
     if (!h->k.sigma || (!channel && !h->q.sigma))
-        return head_fail(h, "out of memory for second-level scales");
+        return head_no_memory(h, "second-level scales");
     if (channel) {
         second_level_channels(h, &h->q, &h->k);
         return 0;
@@ -256,7 +256,7 @@ int copy_allocate(struct head *h, struct operand_copy *copy, size_t rows, size_t
     copy->scales = blocks && !byte_scales ? calloc(s, sizeof *copy->scales) : NULL;
     if (!copy->codes || !copy->operand || (byte_scales && !copy->scale_bytes) ||
         (blocks && !byte_scales && !copy->scales))
-        return head_fail(h, "out of memory for operand copies");
+        return head_no_memory(h, "operand copies");
     return 0;
 }
 
@@ -350,7 +350,7 @@ int operands_prepare(struct head *h)
     h->q.x = arrays_take(&h->arrays, h->lq * d, sizeof *h->q.x);
     h->k.x = arrays_take(&h->arrays, h->lk * d, sizeof *h->k.x);
     if (!h->q.x || !h->k.x)
-        return head_fail(h, "out of memory for operands");
+        return head_no_memory(h, "operands");
     load_rows(h, h->q.x, a->q + (h->index * tq + a->cu_q[h->sequence]) * d, h->lq);
     load_rows(h, h->k.x, key_source(h), h->lk);
     if (a->smooth_k && h->lk)

@@ -57,7 +57,7 @@ static int rebase_side(struct head *h, struct operand_side *side, size_t togethe
     struct codes_at table;
     copy->factor = calloc(copy->rows + 1, sizeof *copy->factor);
     if (!copy->factor)
-        return head_fail(h, "out of memory for operand copies");
+        return head_no_memory(h, "operand copies");
     fill_codes(&table);
 #pragma omp parallel for if (!h->sink)
     for (size_t first = 0; first < copy->rows; first += together) {

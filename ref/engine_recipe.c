@@ -7,6 +7,24 @@
 #include <math.h>
 #include <stdio.h>
 
+static int fail_with(struct head *h, enum mxv_head_status status, const char *what,
+                     const char *text)
+{
+    if (h->status == MXV_HEAD_OK && h->message && h->message_size)
+        snprintf(h->message, h->message_size, "%s%s", what, text);
+    return h->status = h->status ? h->status : (int)status;
+}
+
+int head_fail(struct head *h, const char *text)
+{
+    return fail_with(h, MXV_HEAD_UNSUPPORTED, "", text);
+}
+
+int head_no_memory(struct head *h, const char *for_what)
+{
+    return fail_with(h, MXV_HEAD_NO_MEMORY, "emulation: out of memory for ", for_what);
+}
+
 static const struct mxv_mma_model *model(struct head *h, const char *format, const char *type)
 {
     char name[96];

@@ -95,7 +95,7 @@ static int second_level(struct head *h, struct operand_side *side)
         return 0;
     side->sigma = calloc(side->rows + 1, sizeof *side->sigma);
     if (!side->sigma)
-        return head_fail(h, "out of memory for second-level scales");
+        return head_no_memory(h, "second-level scales");
     for (size_t row = 0; row < side->rows; row += group) {
         size_t n = row + group > side->rows ? side->rows - row : group;
         float amax = amax_of(side->x + row * d, n * d);

@@ -134,7 +134,7 @@ int values_prepare(struct head *h)
     h->v_scales = scaled ? calloc(h->lk + 1, sizeof *h->v_scales) : NULL;
     h->vt = arrays_take(&h->arrays, h->key_tiles * d * a->tile_n, sizeof *h->vt);
     if (!h->v || !h->v_codes || !h->vt || (scaled && !h->v_scales))
-        return head_fail(h, "out of memory for V");
+        return head_no_memory(h, "V");
     const float *source = a->v + (h->kv_index * tk + fault_first_key(a, h->sequence)) * d;
     round_values(h, source);
     if (a->vt == MXV_E4M3)
@@ -153,31 +153,35 @@ static void tap_words(const struct head *h, enum mxv_stage stage, enum mxv_route
     h->sink->take(h->sink->ctx, &tap);
 }
 
-static void tap_floats(const struct head *h, enum mxv_stage stage, enum mxv_route route,
-                       size_t rows, size_t cols, const float *x)
+static void tap_floats(struct head *h, enum mxv_stage stage, enum mxv_route route, size_t rows,
+                       size_t cols, const float *x)
 {
     uint32_t *words = malloc((rows * cols + 1) * sizeof *words);
-    if (!words)
+    if (!words) {
+        head_no_memory(h, "a tap");
         return;
+    }
     for (size_t i = 0; i < rows * cols; i++)
         words[i] = word_of(x[i]);
     tap_words(h, stage, route, rows, cols, words);
     free(words);
 }
 
-static void tap_bytes(const struct head *h, enum mxv_stage stage, enum mxv_route route, size_t rows,
+static void tap_bytes(struct head *h, enum mxv_stage stage, enum mxv_route route, size_t rows,
                       size_t cols, const uint8_t *x)
 {
     uint32_t *words = malloc((rows * cols + 1) * sizeof *words);
-    if (!words)
+    if (!words) {
+        head_no_memory(h, "a tap");
         return;
+    }
     for (size_t i = 0; i < rows * cols; i++)
         words[i] = x[i];
     tap_words(h, stage, route, rows, cols, words);
     free(words);
 }
 
-static void tap_side(const struct head *h, const struct operand_side *side, enum mxv_stage sigma,
+static void tap_side(struct head *h, const struct operand_side *side, enum mxv_stage sigma,
                      enum mxv_stage scale, enum mxv_stage code)
 {
     bool channel = side->sigma && side == &h->k && h->a->dual == MXV_DUAL_CHANNEL;
@@ -196,7 +200,7 @@ static void tap_side(const struct head *h, const struct operand_side *side, enum
     }
 }
 
-void operands_tap(const struct head *h)
+void operands_tap(struct head *h)
 {
     if (!h->sink)
         return;

@@ -49,11 +49,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         errno = 0;
         o->seconds = strtod(arg, &end);
         if (errno || end == arg || *end || !(o->seconds >= 0.001 && o->seconds <= 60))
-            argp_failure(state, 3, 0, "`%s`: expected seconds from 0.001 to 60", arg);
+            argp_failure(state, 3, 0, "--seconds %s: expected seconds from 0.001 to 60", arg);
         break;
     case OPT_LEVEL:
         if (!mxv_simd_find(arg, &o->level) || o->level > mxv_simd_level())
-            argp_failure(state, 3, 0, "`%s`: no level of this machine", arg);
+            argp_failure(state, 3, 0, "--level %s: no level of this machine", arg);
         o->one_level = true;
         break;
     case OPT_JSON:

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the CUDA build puts beside the program: `gpu/` in a build folder, `lib/mxverify/` where it
-// is installed.
+// Shared objects: what the CUDA build puts beside the program (`gpu/` in a build folder,
+// `lib/mxverify/` where it is installed), and what names an adapter.
 #include "cli.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +35,15 @@ char *cli_beside(const char *name, char *message, size_t message_size)
         free(path);
     }
     snprintf(message, message_size,
-             "this build has no CUDA kernels (no %s in %s/gpu or %s/../lib/mxverify): configure "
-             "with -DMXV_CUDA=ON and build",
+             "no CUDA kernels are built beside this program (no %s in %s/gpu or "
+             "%s/../lib/mxverify): ./bootstrap builds them where it finds nvcc 12.8 or later "
+             "(./bootstrap run builds the program alone)",
              name, folder, folder);
     return NULL;
+}
+
+bool cli_names_library(const char *impl)
+{
+    const size_t length = strlen(impl);
+    return strchr(impl, '/') || (length > 3 && strcmp(impl + length - 3, ".so") == 0);
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
     OPT_KERNEL = 256,
@@ -33,7 +34,7 @@ enum {
 
 struct check_config {
     struct mxv_check_options check;
-    bool explain;
+    bool explain, made_folder;
     const char *settings[RUN_SETTINGS_MAX];
     size_t setting_count;
 };
@@ -58,7 +59,8 @@ static const struct argp_option options[] = {
     {"packed", OPT_PACKED, "TENSOR", 0, "bytes of this tensor hold two E2M1 codes, low first", 1},
     {"layout", OPT_LAYOUT, "bhld|blhd", 0, "order of dimensions; default bhld", 1},
     {"folder", OPT_FOLDER, "DIR", 0, "converted operands and maps; default out", 2},
-    {"truth-scores", OPT_TRUTH, "N", 0, "exact scores before rows are sampled; default 2000000", 2},
+    {"truth-scores", OPT_TRUTH, "N", 0,
+     "exact scores before rows are sampled, 0 for all rows; default 2000000", 2},
     {"fit-scores", OPT_FIT, "N", 0, "scores an attempt of the fit may cost; default 4000000", 2},
     {"explain", OPT_EXPLAIN, NULL, 0, "the terms behind the worst element", 2},
     {0},
@@ -97,12 +99,14 @@ static void take_dtype(struct argp_state *state, struct check_config *c, const c
     }
 }
 
-static size_t number(struct argp_state *state, const char *arg)
+static size_t number(struct argp_state *state, const char *name, const char *arg, bool zero)
 {
     char *end;
+    errno = 0;
     unsigned long long n = strtoull(arg, &end, 10);
-    if (end == arg || *end || n == 0)
-        argp_failure(state, 3, 0, "`%s`: expected a positive number", arg);
+    if (errno || end == arg || *end || arg[0] < '0' || arg[0] > '9' || (n == 0 && !zero))
+        argp_failure(state, 3, 0, "%s %s: expected a whole number%s", name, arg,
+                     zero ? ", 0 for all rows" : " above 0");
     return (size_t)n;
 }
 
@@ -142,10 +146,10 @@ static error_t parse_more(int key, char *arg, struct argp_state *state)
         c->check.folder = arg;
         break;
     case OPT_TRUTH:
-        c->check.verify.truth_scores = number(state, arg);
+        c->check.verify.truth_scores = number(state, "--truth-scores", arg, true);
         break;
     case OPT_FIT:
-        c->check.fit_scores = number(state, arg);
+        c->check.fit_scores = number(state, "--fit-scores", arg, false);
         break;
     case OPT_EXPLAIN:
         c->explain = true;
@@ -192,6 +196,27 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
+// The converted operands may be none of the files that are read.
+static int files_apart(const struct mxv_check_options *o)
+{
+    static const char *const names[] = {"--q", "--k", "--v", "--out", "--lse"};
+    const struct mxv_check_tensor *given[] = {&o->q, &o->k, &o->v, &o->out, &o->lse};
+    enum { FILES = 5 + MXV_CHECK_OPERAND_COUNT };
+    struct cli_file files[FILES + 1] = {0};
+    int status = 0;
+    for (size_t i = 0; i < FILES; i++)
+        files[i] = i < 5 ? (struct cli_file){names[i], given[i]->where, false}
+                         : (struct cli_file){mxv_check_operand_name((unsigned)i - 5),
+                                             o->operands[i - 5].where, false};
+    for (size_t i = 0; i < 3 && status == 0; i++) {
+        char path[MXV_CASE_PATH_SIZE];
+        snprintf(path, sizeof path, "%s/check_%c.npy", o->folder, "qkv"[i]);
+        files[FILES] = (struct cli_file){"the operand written into --folder", path, true};
+        status = cli_files_apart("check", files, FILES + 1);
+    }
+    return status;
+}
+
 static int settle(struct check_config *c)
 {
     char message[MESSAGE];
@@ -204,7 +229,10 @@ static int settle(struct check_config *c)
     }
     if (!c->check.q.where || !c->check.k.where || !c->check.v.where || !c->check.out.where)
         return cli_usage("check: --q, --k, --v and --out are needed");
-    if (mkdir(c->check.folder, 0777) && errno != EEXIST)
+    if (files_apart(&c->check))
+        return 3;
+    c->made_folder = mkdir(c->check.folder, 0777) == 0;
+    if (!c->made_folder && errno != EEXIST)
         return cli_usage("check: folder %s: %s", c->check.folder, strerror(errno));
     return 0;
 }
@@ -336,6 +364,8 @@ int cli_check(int argc, char **argv)
         bool good = mxv_check_run(&c.check, r, message, sizeof message) == MXV_OK;
         status = good ? report(&c, r) : cli_usage("check: %s", message);
         mxv_check_free(r);
+        if (!good && c.made_folder)
+            rmdir(c.check.folder); // stays where there are maps in it
     }
     free(r);
     return fflush(stdout) ? cli_usage("writing the report failed") : status;

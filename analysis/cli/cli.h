@@ -30,11 +30,15 @@ int cli_bench(int argc, char **argv);
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // Whether a word is the id of a case, or its beginning, and not a case line.
 bool cli_is_id(const char *text);
+// The line of a case that memory does not suffice for: what for, and what needs less. Returns 3.
+int cli_no_memory(const char *line, const char *what);
 // realloc that ends the program with status 3 when memory is short.
 void *cli_realloc(void *p, size_t size);
 // Path of a file of the CUDA build beside this program (docs/gpu.md); the caller frees it. NULL
 // with a message when there is none.
 char *cli_beside(const char *name, char *message, size_t message_size);
+// Whether a value of --impl is a shared object: it has a slash or ends in .so.
+bool cli_names_library(const char *impl);
 
 struct cli_file {
     const char *what, *path; // "--junit"; NULL path: no such file

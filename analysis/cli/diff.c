@@ -29,13 +29,14 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static void parse_real(struct argp_state *state, const char *arg, double least, double *out)
+static void parse_real(struct argp_state *state, const char *name, const char *arg, double least,
+                       double *out)
 {
     char *end;
     errno = 0;
     *out = strtod(arg, &end);
     if (errno || end == arg || *end || !(*out >= least && *out < 1e9))
-        argp_failure(state, 3, 0, "`%s`: expected a number from %g", arg, least);
+        argp_failure(state, 3, 0, "%s %s: expected a number from %g", name, arg, least);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -43,10 +44,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct diff_config *c = state->input;
     switch (key) {
     case OPT_METRIC:
-        parse_real(state, arg, 0, &c->tolerance.metric);
+        parse_real(state, "--metric-tolerance", arg, 0, &c->tolerance.metric);
         break;
     case OPT_SPEED:
-        parse_real(state, arg, 1, &c->tolerance.speed);
+        parse_real(state, "--speed-factor", arg, 1, &c->tolerance.speed);
         break;
     case OPT_ALL:
         c->all = true;

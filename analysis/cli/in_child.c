@@ -6,6 +6,7 @@
 // that an adapter starts. tests/cli/test_properties.sh and test_shrink.sh fail if this is wrong.
 #include "in_child.h"
 #include "cli.h"
+#include "interrupt.h"
 #include <errno.h>
 #include <mxverify/case.h>
 #include <signal.h>
@@ -33,6 +34,8 @@ static double now(void)
 static _Noreturn void work_in_child(const struct child_work *work, struct shared *shared)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (work->ends_in_order)
+        cli_take_interrupts_as_child();
     int status = work->run(work->ctx, shared->line, sizeof shared->line);
     if (fflush(stdout))
         status = cli_usage("%s: writing failed", work->verb);
@@ -45,9 +48,13 @@ static bool wait_for(pid_t child, double timeout, int *state)
 {
     const struct timespec pause = {.tv_nsec = 5000000};
     double start = now();
-    bool in_time = true;
+    bool in_time = true, told = false;
     for (;;) {
-        pid_t ended = waitpid(child, state, in_time && timeout > 0 ? WNOHANG : 0);
+        pid_t ended = waitpid(child, state, in_time ? WNOHANG : 0);
+        if (ended == 0 && cli_interrupted() && !told) {
+            told = true;
+            kill(child, SIGINT);
+        }
         if (ended == child || (ended < 0 && errno != EINTR))
             return in_time;
         if (ended == 0)

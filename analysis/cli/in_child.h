@@ -6,11 +6,13 @@
 #ifndef MXV_CLI_IN_CHILD_H
 #define MXV_CLI_IN_CHILD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct child_work {
     const char *verb;
-    double timeout; // seconds; 0: no limit
+    double timeout;     // seconds; 0: no limit
+    bool ends_in_order; // after cli_take_interrupts: the first signal is handed on to the child
     // Called in the child; returns the exit status. line: for mxv_adapter_watch.
     int (*run)(void *ctx, char *line, size_t size);
     void *ctx;

@@ -6,7 +6,9 @@
 #include <locale.h>
 #include <mxverify/attention.h>
 #include <mxverify/log.h>
+#include <mxverify/runner.h>
 #include <mxverify/simd.h>
+#include <mxverify/truth.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,11 +45,18 @@ static bool said_why;
 // Control characters, which come from what a message quotes, are written as \xNN.
 int cli_usage(const char *format, ...)
 {
-    char *text = NULL;
-    va_list args;
+    char *text = NULL, short_of_memory[512];
+    va_list args, again;
     va_start(args, format);
+    va_copy(again, args);
     int length = vasprintf(&text, format, args);
     va_end(args);
+    if (length < 0) {
+        vsnprintf(short_of_memory, sizeof short_of_memory, format, again);
+        text = short_of_memory;
+        length = (int)strlen(text);
+    }
+    va_end(again);
     fputs("mxverify: ", stderr);
     for (int i = 0; i < length; i++) {
         unsigned char c = (unsigned char)text[i];
@@ -57,7 +66,7 @@ int cli_usage(const char *format, ...)
             fputc(c, stderr);
     }
     fputc('\n', stderr);
-    if (length >= 0)
+    if (text != short_of_memory)
         free(text);
     said_why = true;
     return 3;
@@ -77,6 +86,15 @@ bool cli_is_id(const char *text)
 {
     return strlen(text) >= 4 && strlen(text) <= 10 &&
            strspn(text, "0123456789abcdef") == strlen(text);
+}
+
+#define LESS                                                                                       \
+    "less is needed with fewer threads (OMP_NUM_THREADS=1), fewer --workers, --truth-scores N or " \
+    "--no-truth"
+
+int cli_no_memory(const char *line, const char *what)
+{
+    return cli_usage("case %s: %s; " LESS, line, what);
 }
 
 void *cli_realloc(void *p, size_t size)
@@ -132,8 +150,28 @@ static int limit_simd(void)
     return 0;
 }
 
+// Of GMP and MPFR, on whatever thread; they cannot go on without memory.
+static void stop_without_memory(size_t bytes)
+{
+    mxv_runner_lacks_memory();
+    fprintf(stderr, "mxverify: exact arithmetic: out of memory for %zu bytes; " LESS "\n", bytes);
+    _exit(3);
+}
+
+// The first thread's stack, and that of workers, has its pages from here on: where address space is
+// limited, a page that it cannot have later is a segmentation fault and no status.
+static void reserve_stack(void)
+{
+    enum { BYTES = 1 << 20, PAGE = 4096 };
+    volatile char stack[BYTES];
+    for (size_t i = 0; i < sizeof stack; i += PAGE)
+        stack[i] = 0;
+}
+
 int main(int argc, char **argv)
 {
+    reserve_stack();
+    mxv_truth_stop_without_memory(stop_without_memory);
     setlocale(LC_CTYPE, "");
     atexit(check_output);
     if (limit_simd())

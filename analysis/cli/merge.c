@@ -27,8 +27,9 @@ struct merge {
     json_t *header_json;
     struct entry *entries;
     size_t count, room;
-    bool *shards; // which of shard_count have ended
-    uint64_t shard_count;
+    size_t *shards; // of each of shard_count: the file that it has ended in, from 1; 0: in none
+    uint64_t shard_count, twice; // twice: a shard, from 1, that has ended in two files; 0: none
+    size_t twice_in[2];
     bool events_tier; // every log is of a whole shard of a tier that has to meet the events
     struct run_totals totals;
 };
@@ -75,11 +76,18 @@ static int take_totals(struct merge *m, const json_t *record, size_t file, bool 
                          (unsigned long long)index, (unsigned long long)count,
                          (unsigned long long)m->shard_count);
     if (!m->shards) {
-        m->shards = cli_realloc(NULL, count);
-        memset(m->shards, 0, count);
+        m->shards = cli_realloc(NULL, count * sizeof *m->shards);
+        memset(m->shards, 0, count * sizeof *m->shards);
         m->shard_count = count;
     }
-    m->shards[index - 1] = m->shards[index - 1] || *ended;
+    size_t *in = &m->shards[index - 1];
+    if (*ended && *in && *in != file + 1) {
+        m->twice = index;
+        m->twice_in[0] = *in - 1;
+        m->twice_in[1] = file;
+    }
+    if (*ended)
+        *in = file + 1;
     return 0;
 }
 
@@ -235,6 +243,10 @@ static int merge_logs(struct merge *m)
         status = cli_usage("merge: %s has no header", m->paths[0]);
     if (status == 0)
         status = drop_doubles(m);
+    if (status == 0 && m->twice)
+        status = cli_usage("merge: %s and %s both are shard %llu of %llu, whole: leave one out",
+                           m->paths[m->twice_in[0]], m->paths[m->twice_in[1]],
+                           (unsigned long long)m->twice, (unsigned long long)m->shard_count);
     if (status)
         return status;
     find_missing(m);

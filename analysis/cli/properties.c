@@ -22,7 +22,7 @@ struct properties_config {
 
 static void set_impl(struct argp_state *state, struct properties_config *c, const char *name)
 {
-    if (strchr(name, '/')) {
+    if (cli_names_library(name)) {
         c->library = name;
         return;
     }
@@ -211,7 +211,8 @@ int cli_properties(int argc, char **argv)
         status = cli_usage("properties: --timeout goes with an adapter");
     if (c->timeout < 0)
         c->timeout = 600;
-    const struct child_work work = {"properties", c->timeout, run_adapter, c};
+    const struct child_work work = {
+        .verb = "properties", .timeout = c->timeout, .run = run_adapter, .ctx = c};
     if (status == 0)
         status = c->library ? cli_in_child(&work) : run_all(c);
     free(c);

@@ -13,6 +13,7 @@
 //     run_library.c  adapters         run_events.c   mandatory events of a tier
 //     run_judging.c  options that decide how cases are judged
 //     run_files.c    folder and files, before the first case
+//     run_settings.c settings, before anything is written
 #ifndef MXV_CLI_RUN_H
 #define MXV_CLI_RUN_H
 
@@ -97,6 +98,7 @@ struct run_source {
     X(ROWS, "rows", r->truth_rows_total)                                                           \
     X(CERTIFIED, "truth.certified", r->truth_certified)                                            \
     X(UNDEFINED_ROWS, "undefined_rows", r->undefined_rows)                                         \
+    X(UNMEASURED_ROWS, "unmeasured_rows", r->unmeasured_rows)                                      \
     X(BOUND_ELEMENTS, "bound.elements", r->bound.elements)                                         \
     X(BOUND_WRONG, "bound.wrong", r->bound.wrong)                                                  \
     X(BOUND_UNDECIDED, "bound.undecided", r->bound.undecided)                                      \
@@ -159,7 +161,7 @@ struct run_outcome {
     enum mxv_kernel kernel;
     enum mxv_verdict verdict;
     bool has_truth;
-    double rel_l2_inputs, rel_l2_operands;
+    double rel_l2_inputs, rel_l2_operands; // NaN: no row was measured
     double numbers[RUN_NUMBER_COUNT];
     uint64_t output_hash;
     size_t map_count;
@@ -171,9 +173,10 @@ struct run_totals {
     size_t counts[MXV_VERDICT_COUNT];
     size_t by_kernel[MXV_KERNEL_COUNT][MXV_VERDICT_COUNT];
     uint64_t tiles[MXV_KERNEL_COUNT][MXV_ROUTE_COUNT], words[MXV_KERNEL_COUNT];
-    double rel_l2_inputs[MXV_KERNEL_COUNT], rel_l2_operands[MXV_KERNEL_COUNT];
-    double bound_ratio[MXV_KERNEL_COUNT];
+    double bound_ratio[MXV_KERNEL_COUNT]; // largest over the cases with a bound
+    size_t bounded[MXV_KERNEL_COUNT];     // their number
     uint64_t truth_rows[MXV_KERNEL_COUNT], truth_rows_total[MXV_KERNEL_COUNT];
+    uint64_t unmeasured_rows[MXV_KERNEL_COUNT];
     uint64_t certified, left[MXV_TRUTH_LEFT_COUNT]; // enclosures of rows
     size_t done, maps, resumed;
     bool stopped_early;
@@ -188,8 +191,9 @@ struct run_totals {
     struct run_hash {
         uint64_t index, hash;
         enum mxv_kernel kernel;
-        double tightness, model_tightness; // bound / error where the error is largest; 0: none
-    } * hashes;                            // of every case, owned
+        double tightness, model_tightness; // bound / error where the error is largest; NaN: none
+        double rel_l2_inputs, rel_l2_operands; // NaN: no truth, or no row measured
+    } * hashes;                                // of every case, owned
     size_t hash_room;
     struct run_power { // over the cases with a bound
         size_t cases, model_weak;
@@ -206,6 +210,7 @@ struct run_slot {
     struct mxv_verify_result result;
     enum mxv_status status;
     char message[MXV_VERIFY_TEXT];
+    bool refused; // the case cannot take the settings: its line is without them, why: message
     enum mxv_verdict found;               // before the ledger
     const struct mxv_ledger_entry *entry; // the entry that changed it, or NULL
 };
@@ -223,7 +228,8 @@ struct run {
     uint64_t next; // first index not yet handed out
     double start, last_progress;
     char folder[1024], log_path[1200], today[11];
-    int lock; // descriptor that holds the log's lock, or -1
+    size_t refused; // cases that could not take the settings, so far
+    int lock;       // descriptor that holds the log's lock, or -1
     bool drawn;
 };
 
@@ -259,6 +265,9 @@ int run_make_folder(const char *path);
 // No file that is written is another one of the run's, and the reports can be written; 0, or 3
 // after a message.
 int run_check_files(const struct run *run);
+// The settings say something, some case can take them, and the files of cases are there; 0, or 3
+// after one message. Writes nothing.
+int run_check_settings(const struct run *run);
 // Runs everything and prints the report; returns the exit status.
 int run_cases(const struct run_config *config, struct run_source *source);
 // log_path: NULL when none was written.
@@ -267,7 +276,6 @@ void run_report(const struct run_config *config, const struct run_totals *totals
 // Next index of this shard that is not finished; false when there is none, or when the run is
 // interrupted or out of time.
 bool run_next(struct run *run, uint64_t *index);
-bool run_interrupted(void);
 double run_now(void);
 void run_progress(struct run *run, bool last);
 // Takes a verified case over: ledger, totals, log, terminal. 0, or an exit status after a message.
@@ -275,7 +283,8 @@ int run_finish(struct run *run, struct run_slot *slot);
 
 // ---- one case
 
-// Case `index` with the settings of the command line; slot->status says whether there is one.
+// Case `index` with the settings of the command line; slot->status says whether there is one. A
+// case that cannot take them is skipped (or unsupported) as it is without them.
 void run_slot_make(const struct run *run, struct run_slot *slot, uint64_t index);
 void run_slot_verify(const struct run *run, struct run_slot *slot);
 // The result as bytes and back; both sides are the same program. false: memory is short, or the
@@ -298,6 +307,8 @@ void run_worst_tiles(const struct mxv_split *split, char *text, size_t size);
 // ---- outcomes
 
 void run_outcome_of(const struct run_slot *slot, struct run_outcome *out);
+// Says once in a program why the log cannot be written; every later record fails alike. Returns 3.
+int run_log_failed(const char *message);
 int run_write_record(struct run *run, const struct run_slot *slot, const char *id,
                      const char *line);
 // From a record of a log; false when it is none or lacks something.

@@ -4,32 +4,25 @@
 // A run from start to report. In this process cases are verified in chunks on OpenMP threads; with
 // workers, in processes (run_workers.c). Either way they are reported in the order of their
 // indices, so that log, hash and totals do not depend on threads or workers. An interrupt ends the
-// run after the cases in flight (exit status 2).
+// run after the cases in flight, with workers without them (exit status 2); a second one kills it.
 #include "cli.h"
+#include "interrupt.h"
 #include "run.h"
 #include <errno.h>
 #include <mxverify/report.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { CHUNK = 16 };
+enum { CHUNK = 16, REFUSED_PRINTED = 3 };
 
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int signal)
-{
-    (void)signal;
-    interrupted = 1;
-}
-
-bool run_interrupted(void)
-{
-    return interrupted != 0;
-}
+// What the first interrupt says.
+static const char stops_after_cases[] = "\nmxverify: interrupted: the run ends after the cases "
+                                        "under way; a second signal ends it now\n";
+static const char stops_now[] =
+    "\nmxverify: interrupted: the run ends without the cases under way\n";
 
 double run_now(void)
 {
@@ -74,8 +67,10 @@ static void print_slot(struct run *run, const struct run_slot *s, const char *id
     const struct mxv_verify_result *r = &s->result;
     bool good = mxv_verdict_class_of(r->verdict) == MXV_VERDICT_GOOD;
     bool single = !run->source->tier;
+    bool skipped = mxv_verdict_class_of(r->verdict) == MXV_VERDICT_SKIPPED;
     if (run->config->quiet ||
-        (good && !single && !run->config->explain && (run->drawn || !r->drawing)))
+        (good && !single && !run->config->explain && (run->drawn || !r->drawing)) ||
+        (s->refused && run->refused++ >= REFUSED_PRINTED))
         return;
     if (isatty(2))
         fprintf(stderr, "\r\033[K");
@@ -90,10 +85,12 @@ static void print_slot(struct run *run, const struct run_slot *s, const char *id
     }
     for (size_t i = 0; i < r->map_count; i++)
         printf("  map: %s\n", r->maps[i]);
-    if (single || run->config->explain || !good)
+    if (!skipped && (single || run->config->explain || !good))
         run_print_bound(r);
-    if (run->config->explain)
+    if (!skipped && run->config->explain)
         run_explain(r);
+    if (s->refused && run->refused == REFUSED_PRINTED)
+        printf("  further cases that cannot take the settings are in the log alone\n");
     fflush(stdout);
 }
 
@@ -104,7 +101,9 @@ int run_finish(struct run *run, struct run_slot *s)
     mxv_case_id(&s->c, id);
     mxv_case_print(&s->c, line, MXV_CASE_LINE_SIZE);
     int status = 0;
-    if (s->status != MXV_OK) {
+    if (s->status == MXV_ERR_MEMORY) {
+        status = cli_no_memory(line, s->message);
+    } else if (s->status != MXV_OK) {
         fprintf(stderr, "mxverify: case %s\n", line);
         status = cli_usage("%s", s->message);
     } else {
@@ -125,7 +124,7 @@ int run_finish(struct run *run, struct run_slot *s)
 static bool must_end(const struct run *run)
 {
     double budget = run->config->time_budget;
-    return interrupted || (budget > 0 && run_now() - run->start > budget);
+    return cli_interrupted() || (budget > 0 && run_now() - run->start > budget);
 }
 
 bool run_next(struct run *run, uint64_t *index)
@@ -224,7 +223,7 @@ static int open_log(struct run *run)
     };
     if (has_header || mxv_log_write_header(run->log, &header, message, sizeof message) == MXV_OK)
         return 0;
-    return cli_usage("%s", message);
+    return run_log_failed(message);
 }
 
 static int close_log(struct run *run, uint64_t hash, bool failed)
@@ -235,7 +234,7 @@ static int close_log(struct run *run, uint64_t hash, bool failed)
     run->totals.stopped_early = run->totals.stopped_early || failed;
     int status = run_write_totals(run->log, &run->totals, hash, &run->config->shard);
     if (mxv_log_close(run->log, message, sizeof message) != MXV_OK && status == 0)
-        status = cli_usage("%s", message);
+        status = run_log_failed(message);
     return status;
 }
 
@@ -304,7 +303,7 @@ static int prepare(struct run *run)
 static bool stopped_early(const struct run *run)
 {
     size_t all = expected_cases(run), done = run->totals.done;
-    return interrupted || (all == SIZE_MAX ? done == 0 : done < all);
+    return cli_interrupted() || (all == SIZE_MAX ? done == 0 : done < all);
 }
 
 // A shard beyond the last case has nothing to say, good or bad: 77 instead of 3.
@@ -354,11 +353,12 @@ int run_cases(const struct run_config *config, struct run_source *source)
     run->source = source;
     run->start = run->last_progress = run_now();
     run->lock = -1;
-    int status = prepare(run);
+    int status = run_check_settings(run);
     if (status == 0) {
-        signal(SIGINT, on_interrupt);
-        signal(SIGTERM, on_interrupt);
-        signal(SIGHUP, on_interrupt);
+        cli_take_interrupts(config->workers ? stops_now : stops_after_cases);
+        status = prepare(run);
+    }
+    if (status == 0) {
         status = conclude(run, config->workers ? run_workers(run) : run_chunks(run));
     } else {
         mxv_log_close(run->log, NULL, 0);

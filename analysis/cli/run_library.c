@@ -109,7 +109,9 @@ int run_open_recorded(struct run_config *c)
     struct mxv_recorded_store *store; // until the program ends
     mxv_data_path(folder, found, sizeof found);
     if (mxv_recorded_open(found, &store, message, sizeof message) != MXV_OK)
-        return cli_usage("--impl recorded: %s", message);
+        return cli_usage("--impl recorded: %s (data/ is the source's, or share/mxverify of an "
+                         "installation beside its bin/)",
+                         message);
     const struct mxv_recorded_origin *origin = mxv_recorded_origin(store);
     c->verify.recorded = store;
     c->device = origin->device[0] ? origin->device : NULL;

@@ -6,7 +6,7 @@
 #include "run.h"
 #include <argp.h>
 #include <errno.h>
-#include <limits.h>
+#include <mxverify/runner.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,8 @@ const struct argp_option run_options[] = {
     {"seed", 's', "HEX", 0, "seed of tier fuzz, default 1", 1},
     {"time-budget", OPT_BUDGET, "SECONDS", 0,
      "start no case after this time; default 30 for fuzz without --count", 1},
-    {"set", OPT_SET, "KEY=VALUE", 0, "set a field of every case (mxverify list fields)", 2},
+    {"set", OPT_SET, "KEY=VALUE", 0,
+     "set a field of every case that can take it (mxverify list fields)", 2},
     {"arch", OPT_ARCH, "NAME", 0, "architecture of every case", 2},
     {"fault", OPT_FAULT, "NAME,...", 0,
      "switch faults on in the implementation (mxverify list faults)", 2},
@@ -97,12 +98,11 @@ static bool parse_count(const char *text, int base, uint64_t *out)
 
 static void find_impl(struct argp_state *state, struct run_config *c, const char *name)
 {
-    size_t length = strlen(name);
     c->impl_asked = name;
     c->impl_cuda = strcmp(name, "cuda") == 0;
     if (c->impl_cuda)
         return;
-    bool library = strchr(name, '/') || (length > 3 && strcmp(name + length - 3, ".so") == 0);
+    const bool library = cli_names_library(name);
     c->impl_library = library ? name : NULL;
     if (library)
         return;
@@ -175,12 +175,15 @@ static void parse_number(struct argp_state *state, struct run_config *c, int key
                      key == 's' ? "hexadecimal seed"
                      : positive ? "whole number above 0"
                                 : "whole number, 0 for all rows");
+    if (key == OPT_WORKERS && n > MXV_RUNNER_WORKERS_MAX)
+        argp_failure(state, 3, 0, "--workers %s: at most %u processes", arg,
+                     MXV_RUNNER_WORKERS_MAX);
     if (key == 'n')
         c->count = n;
     else if (key == 's')
         c->seed = n;
     else if (key == OPT_WORKERS)
-        c->workers = n < UINT_MAX ? (unsigned)n : UINT_MAX;
+        c->workers = (unsigned)n;
     else
         c->verify.truth_scores = n, c->has_truth_scores = true;
 }

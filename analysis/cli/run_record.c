@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "run.h"
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,7 @@ void run_outcome_of(const struct run_slot *s, struct run_outcome *out)
         out->numbers[RUN_LEFT_ASKED + i] = (double)r->truth_left[i];
 }
 
-enum { TEXTS_MAX = 8, EVENTS_SIZE = 2048, TILES_SIZE = 1200 };
+enum { TEXTS_MAX = 9, EVENTS_SIZE = 2048, TILES_SIZE = 1200 };
 
 // passed: mutants that the bound let through. events, tiles: empty where there are none.
 static size_t collect_texts(const struct run_slot *s, const char *hash, const char *passed,
@@ -57,6 +58,8 @@ static size_t collect_texts(const struct run_slot *s, const char *hash, const ch
     texts[n++] = (struct mxv_log_text){"output_hash", hash};
     if (events[0])
         texts[n++] = (struct mxv_log_text){"events", events};
+    if (s->refused)
+        texts[n++] = (struct mxv_log_text){"settings", s->message};
     if (s->result.diagnosis[0])
         texts[n++] = (struct mxv_log_text){"diagnosis", s->result.diagnosis};
     if (passed[0])
@@ -80,6 +83,15 @@ static size_t collect_numbers(const struct run_outcome *o, struct mxv_log_number
         if (o->numbers[i] != 0 || (i < RUN_TILES_F16 && strncmp(number_names[i], "split.", 6) != 0))
             numbers[n++] = (struct mxv_log_number){number_names[i], o->numbers[i]};
     return n;
+}
+
+int run_log_failed(const char *message)
+{
+    static bool said;
+    if (!said)
+        cli_usage("%s", message);
+    said = true;
+    return 3;
 }
 
 int run_write_record(struct run *run, const struct run_slot *s, const char *id, const char *line)
@@ -128,7 +140,7 @@ int run_write_record(struct run *run, const struct run_slot *s, const char *id, 
     };
     if (mxv_log_write_case(run->log, &record, message, sizeof message) == MXV_OK)
         return 0;
-    return cli_usage("%s", message);
+    return run_log_failed(message);
 }
 
 // A number as the log writes it: exactly, as a hexadecimal constant, or as a word. Absent: 0.
@@ -138,6 +150,12 @@ static double number_in(const json_t *object, const char *name)
     snprintf(key, sizeof key, "%s_hex", name);
     const char *text = json_string_value(json_object_get(object, key));
     return text ? strtod(text, NULL) : json_number_value(json_object_get(object, name));
+}
+
+// A metric without a meaning is not in the log.
+static double rel_l2_in(const json_t *metrics)
+{
+    return json_object_get(metrics, "rel_l2") ? number_in(metrics, "rel_l2") : NAN;
 }
 
 static bool read_hash(const json_t *record, uint64_t *out)
@@ -172,8 +190,8 @@ bool run_read_record(const json_t *record, struct run_outcome *out, struct mxv_c
     out->kernel = c->kernel;
     out->map_count = json_array_size(json_object_get(record, "maps"));
     out->has_truth = json_object_size(metrics) > 0;
-    out->rel_l2_inputs = number_in(json_object_get(metrics, "out.inputs"), "rel_l2");
-    out->rel_l2_operands = number_in(json_object_get(metrics, "out.operands"), "rel_l2");
+    out->rel_l2_inputs = rel_l2_in(json_object_get(metrics, "out.inputs"));
+    out->rel_l2_operands = rel_l2_in(json_object_get(metrics, "out.operands"));
     for (unsigned i = 0; i < RUN_NUMBER_COUNT; i++)
         out->numbers[i] = number_in(numbers, number_names[i]);
     return true;

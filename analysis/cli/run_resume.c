@@ -40,6 +40,15 @@ static void mark_finished(struct run *run, uint64_t index)
     run->finished[index] = true;
 }
 
+// Whether a case that could not take the settings then cannot take them now, and neither one that
+// could, as its line is the same with other settings.
+static bool same_settings(const json_t *record, const struct run_slot *now)
+{
+    const char *then =
+        json_string_value(json_object_get(json_object_get(record, "texts"), "settings"));
+    return now->refused ? then && strcmp(then, now->message) == 0 : !then;
+}
+
 // The record must be of the case that has this index now.
 static int take_case(struct run *run, const json_t *record, size_t number)
 {
@@ -61,6 +70,10 @@ static int take_case(struct run *run, const json_t *record, size_t number)
             status = cli_usage("--resume: %s is the log of another run: its case %llu is %s, "
                                "here it is %s",
                                run->log_path, (unsigned long long)outcome.index, id_then, id_now);
+        else if (!same_settings(record, now))
+            status = cli_usage("--resume: %s is the log of another run: its case %llu was run with "
+                               "other settings (--set, --arch, --fault)",
+                               run->log_path, (unsigned long long)outcome.index);
         else if (!twice) {
             mark_finished(run, outcome.index);
             run_totals_add(&run->totals, &outcome, &now->c);

@@ -8,12 +8,52 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Whether shapes and values of the files that a case names are those that it says.
+static enum mxv_status read_files(struct run_slot *s)
+{
+    struct mxv_case_data data;
+    if (!s->c.input[0] && !s->c.planfile[0])
+        return MXV_OK;
+    enum mxv_status status = mxv_case_build(&s->c, &data, s->message, sizeof s->message);
+    mxv_case_free(&data);
+    return status;
+}
+
 static void apply_settings(const struct run_config *config, struct run_slot *s)
 {
     for (size_t i = 0; s->status == MXV_OK && i < config->setting_count; i++)
         s->status = mxv_case_set(&s->c, config->settings[i], s->message, sizeof s->message);
     if (s->status == MXV_OK && config->setting_count)
         s->status = mxv_case_check(&s->c, s->message, sizeof s->message);
+    if (s->status == MXV_OK && config->setting_count)
+        s->status = read_files(s);
+}
+
+static void take_case(const struct run *run, uint64_t index, struct mxv_case *c)
+{
+    if (run->source->tier)
+        mxv_tier_case(run->source->tier, index, c);
+    else
+        *c = run->source->single;
+}
+
+// A case that cannot take the settings is not this run's failure, unless it is none without them
+// either; its line has to stay one that can be read again.
+static void refuse_settings(const struct run *run, struct run_slot *s)
+{
+    char why[MXV_VERIFY_TEXT];
+    bool skip = s->status == MXV_ERR_INPUT;
+    if (!skip && s->status != MXV_ERR_UNSUPPORTED)
+        return;
+    memcpy(why, s->message, sizeof why);
+    take_case(run, s->index, &s->c);
+    s->status = run->source->tier ? read_files(s) : MXV_OK;
+    if (s->status != MXV_OK)
+        return;
+    memcpy(s->message, why, sizeof why);
+    s->refused = true;
+    s->result.verdict = skip ? MXV_VERDICT_SKIP : MXV_VERDICT_UNSUPPORTED;
+    snprintf(s->result.reason, sizeof s->result.reason, "cannot take the settings: %.450s", why);
 }
 
 // What the implementation or the kernel does not offer is a verdict, not an error of the run.
@@ -31,15 +71,13 @@ void run_slot_make(const struct run *run, struct run_slot *s, uint64_t index)
     s->index = index;
     s->status = MXV_OK;
     s->entry = NULL;
+    s->refused = false;
     s->message[0] = 0;
     memset(&s->result, 0, sizeof s->result);
     s->result.verdict = MXV_VERDICT_COUNT; // not run yet
-    if (run->source->tier)
-        mxv_tier_case(run->source->tier, index, &s->c);
-    else
-        s->c = run->source->single;
+    take_case(run, index, &s->c);
     apply_settings(run->config, s);
-    absorb_unsupported(s);
+    refuse_settings(run, s);
 }
 
 void run_slot_verify(const struct run *run, struct run_slot *s)
@@ -87,7 +125,12 @@ bool run_slot_pack(const struct run_slot *s, unsigned char **bytes, size_t *size
 bool run_slot_unpack(struct run_slot *s, const unsigned char *bytes, size_t size)
 {
     struct packed *p = malloc(sizeof *p);
-    bool good = p && size >= sizeof *p;
+    bool good = size >= sizeof *p;
+    if (!p) {
+        s->status = MXV_ERR_MEMORY;
+        snprintf(s->message, sizeof s->message, "out of memory for the answer of a worker");
+        return true;
+    }
     if (good) {
         memcpy(p, bytes, sizeof *p);
         good = p->drawing == size - sizeof *p && (p->drawing == 0 || bytes[size - 1] == 0) &&

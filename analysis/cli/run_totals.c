@@ -3,17 +3,13 @@
 //
 // The totals of a run. They depend on the set of outcomes only, not on their order, so that they
 // are the same for one run, a resumed one, and merged shards.
+#define XXH_STATIC_LINKING_ONLY // a state on the stack cannot lack memory
 #include "cli.h"
 #include "run.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <xxhash.h>
-
-static void keep_largest(double *largest, double value)
-{
-    if (value > *largest)
-        *largest = value;
-}
 
 static void keep_hash(struct run_totals *t, const struct run_outcome *o)
 {
@@ -22,9 +18,15 @@ static void keep_hash(struct run_totals *t, const struct run_outcome *o)
         t->hashes = cli_realloc(t->hashes, t->hash_room * sizeof *t->hashes);
     }
     double error = o->numbers[RUN_BOUND_ELEMENTS] > 0 ? o->numbers[RUN_ERROR_MAX] : 0;
-    t->hashes[t->done] = (struct run_hash){o->index, o->output_hash, o->kernel,
-                                           error > 0 ? o->numbers[RUN_BOUND_AT_MAX] / error : 0,
-                                           error > 0 ? o->numbers[RUN_MODEL_AT_MAX] / error : 0};
+    t->hashes[t->done] = (struct run_hash){
+        .index = o->index,
+        .hash = o->output_hash,
+        .kernel = o->kernel,
+        .tightness = error > 0 ? o->numbers[RUN_BOUND_AT_MAX] / error : NAN,
+        .model_tightness = error > 0 ? o->numbers[RUN_MODEL_AT_MAX] / error : NAN,
+        .rel_l2_inputs = o->has_truth ? o->rel_l2_inputs : NAN,
+        .rel_l2_operands = o->has_truth ? o->rel_l2_operands : NAN,
+    };
 }
 
 static void add_power(struct run_power *p, const struct run_outcome *o)
@@ -65,13 +67,14 @@ void run_totals_add(struct run_totals *t, const struct run_outcome *o, const str
         t->tiles[k][route] += tiles;
         routes |= tiles ? 1u << route : 0;
     }
-    if (o->has_truth) {
-        keep_largest(&t->rel_l2_inputs[k], o->rel_l2_inputs);
-        keep_largest(&t->rel_l2_operands[k], o->rel_l2_operands);
-    }
+    t->unmeasured_rows[k] += (uint64_t)o->numbers[RUN_UNMEASURED_ROWS];
     add_power(&t->power[k], o);
-    keep_largest(&t->bound_ratio[k], o->numbers[RUN_BOUND_RATIO]);
-    mxv_coverage_add(&t->coverage, c, routes);
+    if (o->numbers[RUN_BOUND_ELEMENTS] > 0 || o->numbers[RUN_BOUND_RATIO] > 0) {
+        t->bounded[k]++;
+        t->bound_ratio[k] = fmax(t->bound_ratio[k], o->numbers[RUN_BOUND_RATIO]);
+    }
+    if (mxv_verdict_class_of(o->verdict) != MXV_VERDICT_SKIPPED)
+        mxv_coverage_add(&t->coverage, c, routes);
     mxv_events_merge(&t->events[k], &o->events);
     t->without_events += !o->has_events;
 }
@@ -84,15 +87,13 @@ static int by_index(const void *a, const void *b)
 
 uint64_t run_totals_hash(struct run_totals *t)
 {
-    XXH3_state_t *state = XXH3_createState();
+    XXH3_state_t hash_state, *state = &hash_state;
     XXH3_64bits_reset(state);
     if (t->done)
         qsort(t->hashes, t->done, sizeof *t->hashes, by_index);
     for (size_t i = 0; i < t->done; i++)
         XXH3_64bits_update(state, &t->hashes[i].hash, sizeof t->hashes[i].hash);
-    uint64_t hash = XXH3_64bits_digest(state);
-    XXH3_freeState(state);
-    return hash;
+    return XXH3_64bits_digest(state);
 }
 
 void run_totals_free(struct run_totals *t)
@@ -122,5 +123,5 @@ int run_write_totals(struct mxv_log *log, const struct run_totals *t, uint64_t h
         totals.counts[v] = t->counts[v];
     if (mxv_log_write_totals(log, &totals, message, sizeof message) == MXV_OK)
         return 0;
-    return cli_usage("%s", message);
+    return run_log_failed(message);
 }

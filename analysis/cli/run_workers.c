@@ -5,6 +5,7 @@
 // and the run goes on. A case that failed in any of these ways is done once more: another outcome
 // makes it flaky. Outcomes are handed on in the order of the indices.
 #include "cli.h"
+#include "interrupt.h"
 #include "run.h"
 #include <mxverify/runner.h>
 #include <omp.h>
@@ -60,7 +61,9 @@ static int do_task(void *ctx, uint64_t task, unsigned char **bytes, size_t *size
     bool packed = run_slot_pack(&job->slot, bytes, size);
     bool lost = job->slot.result.verdict == MXV_VERDICT_DEVICE_LOST;
     mxv_verify_free(&job->slot.result);
-    return !packed ? 1 : lost ? MXV_RUNNER_RETIRE : 0; // the error would stick to the process
+    return !packed ? MXV_RUNNER_LACKS
+           : lost  ? MXV_RUNNER_RETIRE // the error would stick to the process
+                   : 0;
 }
 
 // ---- in the parent
@@ -93,7 +96,10 @@ static void take_result(struct run_slot *s, struct mxv_runner_result *r)
         [MXV_RUNNER_GARBAGE] = MXV_VERDICT_FAIL,
     };
     bool answered = r->end == MXV_RUNNER_ANSWER && run_slot_unpack(s, r->bytes, r->size);
-    if (!answered) {
+    if (r->end == MXV_RUNNER_NO_MEMORY) {
+        s->status = MXV_ERR_MEMORY;
+        snprintf(s->message, sizeof s->message, "%s", r->reason);
+    } else if (!answered) {
         set_verdict(s, r->end == MXV_RUNNER_ANSWER ? MXV_VERDICT_FAIL : verdicts[r->end],
                     r->reason[0] ? r->reason : "the worker's answer is damaged");
         s->result.seconds = r->seconds;
@@ -114,6 +120,12 @@ static void compare_runs(struct entry *e)
 {
     struct run_slot *first = e->first;
     struct mxv_verify_result *a = &first->result, *b = &e->slot.result;
+    if (e->slot.status == MXV_ERR_MEMORY) { // so may the first run have died of it
+        mxv_verify_free(a);
+        free(first);
+        e->first = NULL;
+        return;
+    }
     bool same =
         e->slot.status == MXV_OK && a->verdict == b->verdict && a->output_hash == b->output_hash;
     if (!same) {
@@ -209,7 +221,7 @@ static int serve(struct pool *p)
     struct mxv_runner_result result;
     int status = 0;
     fill(p);
-    while (status == 0 && p->count && !run_interrupted()) {
+    while (status == 0 && p->count && !cli_interrupted()) {
         status = hand_out(p);
         if (status == 0 && mxv_runner_wait(p->runner, &result, 0.2))
             settle(p, &result);
@@ -225,7 +237,7 @@ int run_workers(struct run *run)
     struct pool p = {.run = run};
     struct job *job = cli_realloc(NULL, sizeof *job);
     const struct run_config *config = run->config;
-    unsigned threads = (unsigned)omp_get_num_procs() / config->workers;
+    unsigned threads = (unsigned)omp_get_max_threads() / config->workers;
     struct mxv_runner_options options = {.workers = config->workers, .timeout = config->timeout};
     struct mxv_runner_job what = {job, start_job, do_task};
     job->run = run;

@@ -120,8 +120,9 @@ static struct tightness tightness_of(const struct mxv_verify_result *r)
                               inexact ? r->bound.bound_median / r->bound.error_max : -1};
 }
 
-// Returns 1 for a false alarm.
-static size_t healthy_case(const struct mxv_tier *tier, size_t i, struct tightness *t)
+// Returns 1 for a false alarm; *exit_status is 3 where memory was short.
+static size_t healthy_case(const struct mxv_tier *tier, size_t i, struct tightness *t,
+                           int *exit_status)
 {
     const struct mxv_verify_options options = {
         .impl = MXV_IMPL_PLAIN, .truth = true, .truth_scores = 100000};
@@ -130,10 +131,16 @@ static size_t healthy_case(const struct mxv_tier *tier, size_t i, struct tightne
     char message[MXV_VERIFY_TEXT] = "", line[MXV_CASE_LINE_SIZE];
     mxv_tier_case(tier, i, &c);
     enum mxv_status status = mxv_verify_case(&c, &options, &result, message, sizeof message);
-    bool alarm = status != MXV_OK || mxv_verdict_class_of(result.verdict) != MXV_VERDICT_GOOD;
+    bool lacking = status == MXV_ERR_MEMORY, bad = status != MXV_OK && !lacking;
+    bool alarm = bad || (!lacking && mxv_verdict_class_of(result.verdict) != MXV_VERDICT_GOOD);
     *t = status == MXV_OK ? tightness_of(&result) : (struct tightness){-1, -1};
-    if (alarm) {
+    if (alarm || lacking)
         mxv_case_print(&c, line, sizeof line);
+    if (lacking) {
+#pragma omp critical(selftest_print)
+        *exit_status = cli_no_memory(line, message);
+    }
+    if (alarm) {
 #pragma omp critical(selftest_print)
         printf("false alarm: %s\n  %s\n", line, status == MXV_OK ? result.reason : message);
     }
@@ -180,15 +187,18 @@ static int run_healthy(const struct arguments *args)
     if (mxv_tier_open(&o, &tier, message, sizeof message) != MXV_OK)
         return cli_usage("selftest: %s", message);
     struct tightness *t = cli_realloc(NULL, n * sizeof *t);
+    int short_of_memory = 0;
 #pragma omp parallel for schedule(dynamic) reduction(+ : alarms)
     for (size_t i = 0; i < n; i++)
-        alarms += healthy_case(tier, i, &t[i]);
+        alarms += healthy_case(tier, i, &t[i], &short_of_memory);
     mxv_tier_close(tier);
-    print_tightness(t, n);
-    printf("%zu fuzz cases on healthy kernels, %zu false alarms: %s\n", n, alarms,
-           alarms ? "fail" : "pass");
+    if (!short_of_memory) {
+        print_tightness(t, n);
+        printf("%zu fuzz cases on healthy kernels, %zu false alarms: %s\n", n, alarms,
+               alarms ? "fail" : "pass");
+    }
     free(t);
-    return alarms ? 1 : 0;
+    return short_of_memory ? short_of_memory : alarms ? 1 : 0;
 }
 
 static void markdown_kernels(unsigned kernels)
@@ -267,6 +277,20 @@ static int read_option(int argc, char **argv, int *i, struct arguments *args)
     return 0;
 }
 
+// Names first: what is missing beside a name that does not exist is no help.
+static int check_names(const struct mxv_selftest_options *o)
+{
+    enum mxv_fault fault;
+    unsigned kernel;
+    if (o->kernel && strcmp(o->kernel, "all") != 0 &&
+        !mxv_choice_find(MXV_CHOICE_KERNEL, o->kernel, &kernel))
+        return cli_usage("selftest: --kernel %s: no such kernel (mxverify list kernels)",
+                         o->kernel);
+    if (o->fault && !mxv_fault_find(o->fault, &fault))
+        return cli_usage("selftest: --fault %s: no such fault (mxverify list faults)", o->fault);
+    return 0;
+}
+
 int cli_selftest(int argc, char **argv)
 {
     struct arguments args = {.seed = 1};
@@ -277,11 +301,16 @@ int cli_selftest(int argc, char **argv)
         if (status)
             return status;
     }
+    int wrong = check_names(&args.faults);
+    if (wrong)
+        return wrong;
     if (args.markdown)
         return print_markdown();
     if (!args.run_faults && !args.healthy)
         return cli_usage("selftest: --faults or --healthy N is missing; see mxverify selftest "
                          "--help");
+    if (args.faults.fault && !args.run_faults)
+        return cli_usage("selftest: --fault %s goes with --faults", args.faults.fault);
     int status = args.run_faults ? run_faults(&args) : 0;
     if (args.healthy && (status == 0 || status == 1 || status == 77)) {
         int healthy = run_healthy(&args);

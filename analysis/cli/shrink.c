@@ -4,6 +4,7 @@
 // `mxverify shrink`: a failing case, by its line or by its id in a log, made small.
 #include "cli.h"
 #include "in_child.h"
+#include "interrupt.h"
 #include <argp.h>
 #include <mxverify/impl.h>
 #include <mxverify/report.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { OPT_IMPL = 256, OPT_LOG, OPT_TIME, OPT_NO_NUMBERS, OPT_TIMEOUT };
@@ -25,7 +27,7 @@ struct shrink_config {
 
 static void set_impl(struct argp_state *state, struct shrink_config *c, const char *name)
 {
-    if (strchr(name, '/')) {
+    if (cli_names_library(name)) {
         c->library = name;
         return;
     }
@@ -96,10 +98,26 @@ static int read_case(const struct shrink_config *config, struct mxv_case *c)
     return status;
 }
 
+static const char stops_shrinking[] =
+    "\nmxverify: interrupted: what is found is printed after the case under way; a second signal "
+    "ends this now\n";
+
+static bool stop_asked(void *ctx)
+{
+    (void)ctx;
+    return cli_interrupted();
+}
+
+// Each step on a terminal; elsewhere one in ten seconds.
 static void show_step(void *ctx, const struct mxv_case *c, size_t tries)
 {
     char line[MXV_CASE_LINE_SIZE];
-    (void)ctx;
+    struct timespec now;
+    time_t *last = ctx;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (!isatty(2) && now.tv_sec - *last < 10)
+        return;
+    *last = now.tv_sec;
     mxv_case_print(c, line, sizeof line);
     fprintf(stderr, "%5zu  %s\n", tries, line);
 }
@@ -122,10 +140,12 @@ static int show(const struct shrink_config *config, const struct mxv_shrink_resu
     show_size("before:", &r->before);
     show_size("after:", &r->after);
     printf("%zu cases tried, %zu steps taken; %s\n", r->tries, r->steps,
-           r->fixed_point ? "nothing simpler fails in this way"
-                          : "time was over (--time), a smaller case may exist");
-    if (config->no_numbers)
-        return 0;
+           r->fixed_point   ? "nothing simpler fails in this way"
+           : r->interrupted ? "interrupted, a smaller case may exist"
+                            : "time was over (--time) or memory short, a smaller case may exist");
+    fflush(stdout);
+    if (config->no_numbers || r->interrupted)
+        return r->interrupted ? 2 : 0;
     struct mxv_verify_options verify = config->options.verify;
     if (r->c.faults)
         verify.impl = MXV_IMPL_EMULATION;
@@ -149,14 +169,18 @@ static int run_shrink(void *ctx, char *line, size_t size)
     if (adapter)
         mxv_adapter_watch(adapter, line, size);
     config->options.verify.adapter = adapter;
-    if (isatty(2))
-        config->options.step = show_step;
+    struct timespec start;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    time_t last = start.tv_sec;
+    config->options.step = show_step;
+    config->options.stop = stop_asked;
+    config->options.ctx = &last;
     if (status == MXV_OK)
         status = mxv_shrink_case(config->c, &config->options, result, message, sizeof message);
     int exit_status = status == MXV_OK ? show(config, result) : cli_usage("shrink: %s", message);
     mxv_adapter_close(adapter);
     free(result);
-    if (exit_status == 0 && fflush(stdout))
+    if (exit_status != 3 && fflush(stdout))
         exit_status = cli_usage("shrink: writing failed");
     return exit_status;
 }
@@ -194,7 +218,13 @@ int cli_shrink(int argc, char **argv)
     if (config.timeout < 0)
         config.timeout = config.options.seconds > 0 ? config.options.seconds + 120 : 0;
     config.c = c;
-    const struct child_work work = {"shrink", config.timeout, run_shrink, &config};
+    const struct child_work work = {.verb = "shrink",
+                                    .timeout = config.timeout,
+                                    .ends_in_order = true,
+                                    .run = run_shrink,
+                                    .ctx = &config};
+    if (status == 0)
+        cli_take_interrupts(stops_shrinking);
     if (status == 0)
         status = config.library ? cli_in_child(&work) : run_shrink(&config, NULL, 0);
     free(c);

@@ -7,6 +7,7 @@
 // over all layers, heads, rows and channels together.
 #include "cli.h"
 #include "run.h"
+#include <limits.h>
 #include <mxverify/data_path.h>
 #include <mxverify/truth.h>
 #include <stdio.h>
@@ -127,17 +128,21 @@ static int add_kernel(const struct mxv_attention *a, const struct exact_layer *e
 {
     size_t lq = a->cu_q[1];
     uint32_t *out = cli_realloc(NULL, a->heads_q * lq * a->d * sizeof *out);
+    char message[256] = "";
     int bad = 0;
 #pragma omp parallel for schedule(dynamic) reduction(+ : bad)
     for (size_t h = 0; h < a->heads_q; h++) {
-        char message[256];
-        bad +=
-            mxv_engine_head(a, 0, h, out + h * lq * a->d, NULL, NULL, message, sizeof message) != 0;
+        char said[256];
+        int one = mxv_engine_head(a, 0, h, out + h * lq * a->d, NULL, NULL, said, sizeof said);
+        bad += one != MXV_HEAD_OK;
+#pragma omp critical(table_message)
+        if (one != MXV_HEAD_OK)
+            memcpy(message, said, sizeof said);
     }
     for (size_t i = 0; bad == 0 && i < a->heads_q * lq * a->d; i++)
         mxv_metrics_add_exact(sum, out[i], e->out[i]);
     free(out);
-    return bad ? cli_usage("table: a kernel refused its options") : 0;
+    return bad ? cli_usage("table: %s", message) : 0;
 }
 
 static int add_layer(struct table *t, unsigned layer)
@@ -195,8 +200,8 @@ static int parse(struct table *t, int argc, char **argv)
             t->tokens = strtol(argv[++i], &end, 10);
         else
             return cli_usage("table: `%s` is not understood; see mxverify table --help", argv[i]);
-        if (end && (*end || t->tokens < 1))
-            return cli_usage("table: `%s`: expected a whole number", argv[i]);
+        if (end && (*end || t->tokens < 1 || t->tokens == LONG_MAX))
+            return cli_usage("table: --tokens %s: expected a whole number above 0", argv[i]);
     }
     return 0;
 }

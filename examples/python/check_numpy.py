@@ -8,14 +8,25 @@
 Computes causal attention of FP16 tensors in binary32, once rightly and once with a row sum that
 misses the last key, writes both with numpy.save, and asks mxverify for a verdict. With ml_dtypes
 installed, Q and K go through its FP8, FP6, FP4 and E8M0 types as well: NumPy files do not keep
-them, so each is named by --dtype. Exit status 0 when all verdicts are as they should be.
+them, so each is named by --dtype. Exit status 0 when all verdicts are as they should be,
+3 without NumPy or mxverify.
 """
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 
-import numpy as np
+
+def refuse(why):
+    print(f"check_numpy.py: {why}", file=sys.stderr)
+    sys.exit(3)
+
+
+try:
+    import numpy as np
+except ImportError as missing:
+    refuse(f"NumPy is needed: {missing}")
 
 try:
     import ml_dtypes
@@ -54,6 +65,8 @@ def verdict(program, folder, tensors, out, *options):
 
 def main():
     program = sys.argv[1] if len(sys.argv) > 1 else "mxverify"
+    if not shutil.which(program):
+        refuse(f"{program}: no such program; give the path of mxverify")
     random = np.random.default_rng(1)
     q, k, v = (random.standard_normal((h, TOKENS, CHANNELS)).astype(np.float16)
                for h in (HEADS, KV_HEADS, KV_HEADS))

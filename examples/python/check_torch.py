@@ -10,15 +10,26 @@ softmax) as one .safetensors file where safetensors is installed, else as .npy, 
 for a verdict; then once more with the causal mask left out, which must fail. Tensors are
 [batch][heads][tokens][channels], the layout that check expects. With safetensors, Q and K are
 stored in each FP8, E8M0 and FP4 type that this PyTorch has, too: the file names the type, so no
-option is needed. Exit status 0 when all verdicts are as they should be.
+option is needed. Exit status 0 when all verdicts are as they should be,
+3 without PyTorch or mxverify.
 """
 import math
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 
-import torch
+
+def refuse(why):
+    print(f"check_torch.py: {why}", file=sys.stderr)
+    sys.exit(3)
+
+
+try:
+    import torch
+except ImportError as missing:
+    refuse(f"PyTorch is needed: {missing}")
 
 try:
     from safetensors.torch import save_file
@@ -87,6 +98,8 @@ def narrow_operands(shape):
 
 def main():
     program = sys.argv[1] if len(sys.argv) > 1 else "mxverify"
+    if not shutil.which(program):
+        refuse(f"{program}: no such program; give the path of mxverify")
     torch.manual_seed(1)
     shape = (2, 2, 48, 64)
     q, k, v = (torch.randn(shape).to(torch.bfloat16) for _ in range(3))

@@ -6,18 +6,35 @@
 usage: compare.py [cuda_bench]   runs that program as well, when given
 Events around each call, half a second of rest before a series, 3 warm-up calls, median of 15, two
 input sets in turn, float16, batch 1, 32 heads, d = 128. TFLOP/s counts as cuda_bench does. With
-cuda_bench, its lines also show their rate as a multiple of cuDNN's on the same shape.
+cuda_bench, its lines also show their rate as a multiple of cuDNN's on the same shape. Exit status 3
+without PyTorch 2.5 or later, a device, or that program; otherwise that program's.
 """
+import shutil
 import statistics
 import subprocess
 import sys
 import time
 
-import torch
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.nn.functional import scaled_dot_product_attention as attention
-
 HEADS, D = 32, 128
+
+
+def refuse(why):
+    print(f"compare.py: {why}", file=sys.stderr)
+    sys.exit(3)
+
+
+if "-h" in sys.argv[1:] or "--help" in sys.argv[1:]:
+    print(__doc__.strip())
+    sys.exit(0)
+if len(sys.argv) > 2:
+    refuse(f"`{sys.argv[2]}` is not understood; usage: compare.py [cuda_bench]")
+try:
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.nn.functional import scaled_dot_product_attention as attention
+    SDPBackend.CUDNN_ATTENTION
+except (ImportError, AttributeError) as error:
+    refuse(f"PyTorch 2.5 or later, built with CUDA, is needed: {error}")
 
 
 def median_ms(call):
@@ -53,6 +70,10 @@ def run_kernels(program, cudnn):
 
 def main():
     cudnn = {}
+    if not torch.cuda.is_available():
+        refuse("PyTorch finds no CUDA device here")
+    if len(sys.argv) > 1 and not shutil.which(sys.argv[1]):
+        refuse(f"{sys.argv[1]}: no such program")
     print(f"PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, "
           f"{torch.cuda.get_device_name()}")
     for n in (8192, 16384):

@@ -106,7 +106,7 @@ size_t plain_tile_rows(const struct plain_head *h, size_t i); // existing rows o
 
 // plain_space.c: life of a head.
 void *plain_alloc(struct plain_head *h, size_t count, size_t size); // zeroed; NULL marks h
-int plain_open(struct plain_head *h, char *message, size_t size);
+int plain_open(struct plain_head *h, char *message, size_t size);   // enum mxv_head_status
 void plain_close(struct plain_head *h);
 
 // plain_operands.c: inputs to operand copies; plain_second_level.c: dma; plain_int8.c: tilemix.

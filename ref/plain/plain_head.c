@@ -48,7 +48,7 @@ static int refuse_faults(const struct mxv_attention *a, char *message, size_t si
         return 0;
     if (message && size)
         snprintf(message, size, "the plain emulation has no switchable faults");
-    return -1;
+    return MXV_HEAD_UNSUPPORTED;
 }
 
 static void copy_words(uint32_t *to, const uint32_t *from, size_t count)
@@ -62,7 +62,7 @@ int mxv_plain_head(const struct mxv_attention *a, size_t sequence, size_t head, 
 {
     struct plain_head h = {.a = a, .sink = sink, .sequence = sequence, .head = head};
     if (mxv_attention_check(a, message, size) != 0 || refuse_faults(a, message, size) != 0)
-        return -1;
+        return MXV_HEAD_UNSUPPORTED;
     const int status = plain_open(&h, message, size);
     if (status == 0) {
         run(&h);

@@ -172,11 +172,15 @@ int plain_open(struct plain_head *h, char *message, size_t size)
     take_side(h, &h->k, h->lk);
     take_work(h);
     const char *problem = NULL;
-    if (h->out_of_memory)
-        problem = "out of memory";
-    else if (!find_models(h))
+    int status = MXV_HEAD_OK;
+    if (h->out_of_memory) {
+        problem = "plain emulation: out of memory";
+        status = MXV_HEAD_NO_MEMORY;
+    } else if (!find_models(h)) {
         problem = "a matrix-unit model of this architecture is missing";
+        status = MXV_HEAD_UNSUPPORTED;
+    }
     if (problem && message && size)
         snprintf(message, size, "%s", problem);
-    return problem ? -1 : 0;
+    return status;
 }

@@ -85,6 +85,13 @@ refuse "complex tensor" "c8" run --kernel dma --input "$work/complex.npy,${real}
 # q without a token: shape (0, 64)
 printf '\223NUMPY\001\000v\000' > "$work/empty.npy"
 printf "{'descr': '<f2', 'fortran_order': False, 'shape': (9, 0, 64), }%54s\n" "" >> "$work/empty.npy"
+refuse "table rows" "--tokens -3: expected a whole number" table --tokens -3
+refuse "bench time" "--seconds x: expected seconds" bench --seconds x
+refuse "bench level" "--level x: no level" bench --level x
+refuse "diff factor" "--speed-factor x: expected a number" diff --speed-factor x a b
+refuse "no captured activations" "captured activations $work/none: .*--no-real.*--real-dir" \
+    run --kernel dma --cases quick --real-dir "$work/none" --out "$work/o"
+refuse "NaN tensor: remedy" "--set nonfinite=allow" run --kernel dma --input "$work/nan.npy,${real}_k.npy,${real}_v.npy" --out "$work/o"
 refuse "no query" "no query token" run --kernel dma --input "$work/empty.npy,${real}_k.npy,${real}_v.npy" --out "$work/o"
 check "explain: full device" 3 "$("$program" explain e4m3 7e > /dev/full 2>/dev/null; echo $?)"
 
@@ -120,6 +127,15 @@ refuse "folder below a device" "/dev/null/x" run --kernel flash --cases fuzz --c
 )
 check "full disk: status" 3 "$(cat "$work/status")"
 check "full disk: message in: $(cat "$work/err")" yes "$(grep -q "$work/full" "$work/err" && echo yes)"
+(
+    trap '' XFSZ
+    ulimit -f 8
+    "$program" run --kernel flash --cases smoke --no-truth --maps none --out "$work/once" > "$work/out" 2> "$work/err"
+)
+check "full disk: one message for the log" 1 "$(grep -c "$work/once/run.jsonl: cannot write the log" "$work/err")"
+mkdir "$work/device" && ln -s /dev/full "$work/device/run.jsonl"
+refuse "full disk: remedy" "cannot write the log: No space left on device; make room on the disk" \
+    run --kernel flash --cases smoke --no-truth --maps none --out "$work/device"
 check "full disk: no half-written picture" 0 "$(find "$work/full" -name '*.png' -size -1c -o -name '*tmp*' | wc -l | tr -d ' ')"
 check "full disk: the log holds whole records only" 0 "$(tail -c 1 "$work/full/run.jsonl" | tr -d '\n' | wc -c | tr -d ' ')"
 check "--help, full device" 3 "$("$program" --help > /dev/full 2>/dev/null; echo $?)"

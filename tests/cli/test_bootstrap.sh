@@ -6,6 +6,7 @@
 # What ./bootstrap decides, with stand-ins for the commands that would change the machine or take
 # long: id, sudo, apt-get, dpkg-query, pkg-config, cc and cmake. Each stand-in logs its arguments.
 set -u
+unset MXV_CUDA
 source=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
@@ -68,6 +69,10 @@ case $1 in
     --fresh)
         mkdir -p build/release && touch build/release/build.ninja
         echo "CMAKE_HOME_DIRECTORY:INTERNAL=$(pwd -P)" >build/release/CMakeCache.txt
+        case "$*" in
+            *-DMXV_CUDA=*) echo "$*" | sed 's/.*-DMXV_CUDA=/MXV_CUDA:STRING=/; s/ .*//' ;;
+            *) echo MXV_CUDA:STRING=AUTO ;;
+        esac >>build/release/CMakeCache.txt
         printf '#!/bin/sh\necho "in $(pwd)"\nfor a; do echo "<$a>"; done\nexit 7\n' \
             >build/release/mxverify
         chmod +x build/release/mxverify
@@ -177,6 +182,38 @@ echo "cmake version 3.22.1"
 F
 bootstrap
 check "cmake is named" grep -q ' cmake ' "$work/err"
+
+begin "GPU code"
+touch "$work/packages-are-there"
+bootstrap run
+: >"$LOG"
+export MXV_CUDA=OFF
+bootstrap run
+check "another choice configures afresh" logged "cmake --fresh --preset release -DMXV_CUDA=OFF"
+: >"$LOG"
+bootstrap run
+check "the same choice does not" [ "$(grep -vc -- '--build' "$LOG")" = 0 ]
+unset MXV_CUDA
+bootstrap run
+check "nor does none" [ "$(grep -vc -- '--build' "$LOG")" = 0 ]
+
+begin "a long build"
+touch "$work/packages-are-there"
+fake cmake <<'F'
+case $1 in
+    --version) echo "cmake version 3.25.1" ;;
+    --build)
+        echo "the first line"
+        for _ in 1 2 3 4 5 6 7 8 9 10; do
+            grep -q "the first line" "$HERE/err" && exit 0
+            sleep 1
+        done
+        echo "nobody has seen it" >>"$LOG"
+        ;;
+esac
+F
+bootstrap
+check "its lines come as they are written, into a file, too" [ ! -s "$LOG" ]
 
 begin "the build fails"
 touch "$work/packages-are-there"

@@ -55,6 +55,12 @@ for name, t in (('q', q), ('k', k), ('v', v), ('o', o)):
     npy(name + '.blhd.npy', t, 'f32', True)
 for name, t in (('q', q), ('k', k), ('v', v)):
     for f in ('f16', 'bf16', 'e4m3'): npy(name + '.' + f + '.npy', t, f)
+k[1][0][3][5], kept = float('nan'), k[1][0][3][5]
+npy('nan.npy', k, 'f32')
+k[1][0][3][5] = kept
+q[0][1][2][7], kept = 100000.0, q[0][1][2][7]
+npy('huge.npy', q, 'f32')
+q[0][1][2][7] = kept
 npy('zero.npy', [[[[0.0] * D for _ in range(L)] for _ in range(H)] for _ in range(B)], 'f32')
 npy('big.npy', [[[[1.05 * x for x in r] for r in h] for h in b] for b in o], 'f32')
 npy('minus.npy', [[[[-x for x in r] for r in h] for h in b] for b in o], 'f32')
@@ -113,6 +119,30 @@ refuse "a wrong format" 'e5m2\|F' --q q.npy --k k.npy --v v.npy --out o.npy --dt
 refuse "another shape" 'shape' $qkv --out k.npy
 refuse "an unknown option" 'nonsense' $qkv --out o.npy --set nonsense=1
 refuse "an unknown kernel" 'no such kernel' $qkv --out o.npy --kernel nonsense
+refuse "a sample that is none" '--truth-scores -3: expected a whole number' $qkv --out o.npy --truth-scores -3
+refuse "a fit that is none" '--fit-scores x: expected a whole number' $qkv --out o.npy --fit-scores x
+refuse "a fit of nothing" '--fit-scores 0: expected a whole number above 0' $qkv --out o.npy --fit-scores 0
+judge 0 "all rows" $qkv --out o.npy --truth-scores 0
+"$program" check --q folder/check_q.npy --k k.npy --v v.npy --out o.npy --folder folder > out 2> err
+check "its own operand as input: status" 3 $?
+has "its own operand as input: said" 'folder/check_q.npy) and the operand written into --folder'
+kept=$(ls folder/check_?.npy | wc -l)
+check "its own operand as input: it stays" 3 "$kept"
+
+# values that the case does not take: the caller's file and place, and nothing is left
+clean() { # NAME TEXT OPTIONS...
+    name=$1 text=$2
+    shift 2
+    "$program" check --kernel flash --set mask=causal --folder clean "$@" > out 2> err
+    check "$name: status" 3 $?
+    has "$name: said" "$text"
+    check "$name: nothing is left" no "$([ -e clean ] && echo yes || echo no)"
+}
+clean "NaN" '^mxverify: check: k (nan.npy): batch 1, head 0, token 3, channel 5 is NaN; --set nonfinite=allow takes it' \
+    --q q.npy --k nan.npy --v v.npy --out o.npy
+clean "a value beyond the type" 'q (huge.npy): batch 0, head 1, token 2, channel 7 is 100000, no f16 value; --set in=f32' \
+    --q huge.npy --k k.npy --v v.npy --out o.npy --set in=f16
+clean "a shape that is found late" 'q-codes' $qkv --out o.npy --q-codes v.e4m3.npy --dtype q-codes=e4m3
 refuse "FP8 output" 'an output is' $qkv --out q.e4m3.npy --dtype out=e4m3
 
 finish

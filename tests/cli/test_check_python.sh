@@ -24,5 +24,37 @@ for package in numpy torch; do
         echo "FAILED check_$package.py"
     }
 done
+# without its package or the program: one line and status 3
+refuse() { # description, pattern, command
+    what=$1 pattern=$2
+    shift 2
+    "$@" > "$work/out" 2> "$work/err"
+    status=$?
+    if [ "$status" != 3 ] || [ "$(wc -l < "$work/err")" -ne 1 ] || ! grep -q "$pattern" "$work/err"; then
+        failures=$((failures + 1))
+        echo "FAILED $what: status $status"
+        cat "$work/err"
+    fi
+    ran=$((ran + 1))
+}
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/none"
+for package in numpy torch; do
+    echo "raise ImportError('no $package here')" > "$work/none/$package.py"
+    python=
+    for candidate in ${PYTHON:-python3 /usr/bin/python3}; do
+        [ -z "$python" ] && command -v "$candidate" > /dev/null && python=$candidate
+    done
+    [ -n "$python" ] || continue
+    refuse "no $package" "check_$package.py: .* is needed: no $package here" \
+        env PYTHONPATH="$work/none" "$python" "$source/examples/python/check_$package.py" "$program"
+    [ $package != torch ] || refuse "compare.py without torch" "compare.py: PyTorch .*: no torch here" \
+        env PYTHONPATH="$work/none" "$python" "$source/gpu/bench/compare.py"
+    # the package is not used before the program is looked for
+    : > "$work/none/$package.py"
+    refuse "no program" "check_$package.py: /nonexist: no such program" \
+        env PYTHONPATH="$work/none" "$python" "$source/examples/python/check_$package.py" /nonexist
+done
 [ "$ran" -gt 0 ] || exit 77
 [ "$failures" -eq 0 ]

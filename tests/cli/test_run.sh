@@ -54,6 +54,29 @@ here=$("$program" run --kernel dma --cases real --count 1 --no-truth --maps none
 there=$(cd "$work" && "$program" run --kernel dma --cases real --count 1 --no-truth --maps none --out "$work/there" > /dev/null 2>&1; grep -o '"case":"[^"]*"' "$work/there/run.jsonl")
 check "real case lines do not depend on the folder" "$here" "$there"
 
+# rel L2 is over the rows that have an error to measure; a kernel without bounds has none
+figures() { # file: kernel's rows left out, and the five figures
+    awk '/^against exact attention/ { on = 1 } /^enclosures/ { on = 0 } on && $1 == k && $2 ~ "/" { print $3, $4, $5, $6, $7, $8 }' "k=$2" "$1"
+}
+"$program" repro 'dma lq=64 lk=1 masked=finite' --out "$work/keyless" > "$work/keyless.txt" 2>/dev/null
+check "rows without a key: 63 of 64 left out, no error in the other" "63 0 0 0 0" "$(figures "$work/keyless.txt" dma | cut -d' ' -f1-5)"
+check "rows without a key: said" 1 "$(grep -c '^left out of rel L2' "$work/keyless.txt")"
+check "rows without a key: in the log" 1 "$(grep -c '"unmeasured_rows":63,' "$work/keyless/run.jsonl")"
+"$program" repro 'flash lq=4 lk=1 left=0 align=tl mask=causal' --out "$work/most" > "$work/most.txt" 2>/dev/null
+check "most rows without a key" 3 "$(figures "$work/most.txt" flash | cut -d' ' -f1)"
+"$program" repro 'dma-released lq=40 lk=40' --out "$work/released" > "$work/released.txt" 2>/dev/null
+check "no bound, no ratio" "0 -" "$(figures "$work/released.txt" dma-released | cut -d' ' -f1,6)"
+options="--kernel all --cases fuzz --seed 5 --count 24 --no-real --maps none --out"
+# shellcheck disable=SC2086
+"$program" run $options "$work/table" > "$work/table.txt" 2>/dev/null
+sed '12,$d' "$work/table/run.jsonl" > "$work/cut.jsonl" && cp "$work/cut.jsonl" "$work/table/run.jsonl"
+# shellcheck disable=SC2086
+"$program" run $options "$work/table" --resume > "$work/resumed.txt" 2>/dev/null
+for kernel in flash dma dma-released tilemix; do
+    check "$kernel: a resumed run has the same figures" "$(figures "$work/table.txt" $kernel)" "$(figures "$work/resumed.txt" $kernel)"
+    check "$kernel: six of them" 6 "$(figures "$work/resumed.txt" $kernel | wc -w | tr -d ' ')"
+done
+
 # a fault that does nothing is said to
 "$program" repro 'dma lq=3 lk=3 fault=D5' --out "$work/idle" > "$work/idle.txt" 2>/dev/null
 check "idle fault" 1 "$(grep -c 'the fault changed nothing' "$work/idle.txt")"

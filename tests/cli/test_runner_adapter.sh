@@ -136,6 +136,21 @@ refuse "another layout" "rebuild it" size
 echo text > "$work/text.so"
 refuse "no shared object" "text.so" text
 refuse "missing" "missing.so" missing
+refuse "the path is said once" "impl: $work/missing.so: cannot open" missing
+"$compiler" -shared -fPIC -x c -o "$work/empty.so" /dev/null
+refuse "no adapter" "empty.so: no adapter: it exports no function mxv_implementation" empty
+here() { # description, expected status, pattern, arguments: run in the adapters' folder
+    d=$1 expected=$2 pattern=$3
+    shift 3
+    (cd "$work" && exec "$program" "$@" > txt 2> err)
+    check "$d: status" "$expected" $?
+    check "$d: /$pattern/ in: $(cat "$work/err")" yes "$(cat "$work/txt" "$work/err" | grep -q "$pattern" && echo yes)"
+}
+cases 100 > "$work/list"
+here "a name in the current folder" 0 "pass" run --impl test.so --kernel flash --cases list --no-truth --maps none
+here "a name in the current folder: shrink" 3 "shrink: text.so: file too short" shrink 'flash lq=4 lk=4 d=32' --impl text.so
+here "a name in the current folder: properties" 3 "text.so: file too short" properties --kernel flash --impl text.so
+here "a name in no folder" 3 "impl: nowhere.so: cannot open shared object file" run --impl nowhere.so --cases list
 ADAPTER_REFUSES="no GPU" refuse "no device" "test cannot work here: no GPU" test
 ADAPTER_REFUSES=crash refuse "dies while it starts" "died while it started: killed by signal 11" test
 

@@ -80,6 +80,8 @@ check "a shard without failure is left: status" 2 $?
 head -c 9000 "$work/n2/run-1-of-2.jsonl" > "$work/cut.jsonl"
 "$program" merge "$work/part.jsonl" "$work/cut.jsonl" "$work/n2/run-2-of-2.jsonl" > /dev/null 2> "$work/err"
 check "a shard was cut short: message" 1 "$(grep -c 'cut.jsonl stopped early' "$work/err")"
+"$program" merge "$work/part.jsonl" "$work/cut.jsonl" "$work"/n2/*.jsonl > /dev/null 2> "$work/err"
+check "a shard that was cut short, and the whole of it" $whole $?
 refuse() { # description, pattern, logs
     d=$1 pattern=$2
     shift 2
@@ -93,6 +95,11 @@ refuse "contradiction" "differs between" "$work/n2/run-1-of-2.jsonl" "$work/othe
 sed 's/"implementation":"plain"/"implementation":"cuda"/' "$work/n2/run-1-of-2.jsonl" > "$work/other.jsonl"
 refuse "another implementation" "not shards of one run" "$work/n2/run-2-of-2.jsonl" "$work/other.jsonl"
 refuse "shards of another number" "others are of" "$work/n2/run-1-of-2.jsonl" "$work/n3/run-2-of-3.jsonl"
+refuse "the same log twice" "n2/run-1-of-2.jsonl and .*n2/run-1-of-2.jsonl both are shard 1 of 2" \
+    "$work/n2/run-1-of-2.jsonl" "$work/n2/run-1-of-2.jsonl" "$work/n2/run-2-of-2.jsonl"
+cp "$work/n2/run-2-of-2.jsonl" "$work/copy.jsonl"
+refuse "a copy of a log" "n2/run-2-of-2.jsonl and .*copy.jsonl both are shard 2 of 2" \
+    "$work/n2/run-1-of-2.jsonl" "$work/n2/run-2-of-2.jsonl" "$work/copy.jsonl"
 refuse "no such file" "nosuch" "$work/nosuch.jsonl"
 run "$work/judged" --shard 1/2 --no-truth > /dev/null
 refuse "other judging" "n2/run-2-of-2.jsonl was begun with truth, .*judged/run-1-of-2.jsonl with --no-truth" \

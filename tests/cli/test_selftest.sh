@@ -29,4 +29,13 @@ for bad in "" "--faults --kernel flesh" "--faults --fault D0" "--healthy 0" "--h
     check "refused: selftest $bad" 3 $?
     check "one line: selftest $bad" 1 "$(wc -l < "$work/err" | tr -d ' ')"
 done
+for bad in D0 nope; do
+    for with in "" --faults "--healthy 2"; do
+        "$program" selftest $with --fault $bad > /dev/null 2> "$work/err"
+        check "unknown fault with '$with': message in: $(cat "$work/err")" 1 "$(grep -c -- "--fault $bad: no such fault" "$work/err")"
+    done
+done
+"$program" selftest --healthy 2 --fault D1 > /dev/null 2> "$work/err"
+check "a fault of no use: status" 3 $?
+check "a fault of no use: message in: $(cat "$work/err")" 1 "$(grep -c -- '--fault D1 goes with --faults' "$work/err")"
 finish

@@ -44,7 +44,8 @@ enum act {
     WIDE_P, // healthy, but its weights are never rounded to the type of the PV product
     CHANGES_V,
     LEAVES_MODES, // healthy, and from then on rounds up and traps what is inexact
-    CONTROL_CHARACTERS
+    CONTROL_CHARACTERS,
+    NO_MEMORY
 };
 
 static int info(struct mxv_impl_info *out, char *message, size_t size)
@@ -148,6 +149,9 @@ static int misbehave(enum act act, size_t words, uint32_t *out, uint32_t *lse, c
     case FAILS:
         snprintf(message, size, act == LOST ? "the device fell off the bus" : "no memory left");
         return act == LOST ? MXV_IMPL_LOST : MXV_IMPL_FAILED;
+    case NO_MEMORY:
+        snprintf(message, size, "out of memory for the weights on the device");
+        return MXV_IMPL_NO_MEMORY;
     case ONCE_IN_TWO:
         out[words - 1] ^= second_time() ? 0 : 1;
         break;
@@ -220,8 +224,9 @@ static int run(void *state, const struct mxv_attention *a, size_t sequence, size
         wide_row(a, sequence, head, row, out);
     if (rows == WIDE_P)
         return MXV_IMPL_OK;
-    if (mxv_plain_head(a, sequence, head, out, lse, sink, message, size))
-        return MXV_IMPL_UNSUPPORTED;
+    const int status = mxv_plain_head(a, sequence, head, out, lse, sink, message, size);
+    if (status != MXV_HEAD_OK)
+        return status == MXV_HEAD_NO_MEMORY ? MXV_IMPL_NO_MEMORY : MXV_IMPL_UNSUPPORTED;
     const char *always = getenv("ADAPTER_ACT");
     enum act act = always ? (enum act)atoi(always) : (enum act)rows;
     if (act == CHANGES_V)

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 // clang-format on
+#include "bound_call.h"
 #include "uniform_codes.h"
 #include <mxverify/bound.h>
 #include <mxverify/compare.h>
@@ -18,21 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { D = 128, KEYS = 96 };
-
-static struct mxv_attention call_of(enum mxv_kernel kernel, enum mxv_arch arch, enum mxv_element vt)
-{
-    return (struct mxv_attention){.kernel = kernel,
-                                  .arch = arch,
-                                  .d = D,
-                                  .vt = vt,
-                                  .out = MXV_F16,
-                                  .scale = 0.125,
-                                  .tile_m = 16,
-                                  .tile_n = 32,
-                                  .high = MXV_HIGH_MXFP8_E4M3,
-                                  .low = MXV_LOW_MXFP4};
-}
+enum { D = BOUND_CALL_D, KEYS = 96 };
 
 static void fill(enum mxv_element format, double spread, uint32_t *codes, double *values, size_t n)
 {
@@ -53,7 +40,7 @@ static void test_scores_of_every_16_bit_unit(void **unused)
                  {MXV_ARCH_SM_120, "sm_120.mma.f16.f32"}};
     (void)unused;
     for (size_t u = 0; u < sizeof units / sizeof units[0]; u++) {
-        struct mxv_attention a = call_of(MXV_KERNEL_FLASH, units[u].arch, MXV_F16);
+        struct mxv_attention a = bound_call(MXV_KERNEL_FLASH, units[u].arch, MXV_F16);
         struct mxv_bound_contract c;
         const struct mxv_mma_model *m = mxv_mma_find(units[u].model);
         double worst = 0;
@@ -89,7 +76,7 @@ static void test_units_of_dma_have_a_bound(void **unused)
     (void)unused;
     for (unsigned arch = 0; arch < MXV_ARCH_COUNT; arch++)
         for (unsigned low = 0; low < MXV_LOW_COUNT; low++) {
-            struct mxv_attention a = call_of(MXV_KERNEL_DMA, (enum mxv_arch)arch, MXV_F16);
+            struct mxv_attention a = bound_call(MXV_KERNEL_DMA, (enum mxv_arch)arch, MXV_F16);
             struct mxv_bound_contract c;
             a.low = (enum mxv_low_format)low;
             assert_true(mxv_bound_contract_of(&a, &c));
@@ -98,13 +85,13 @@ static void test_units_of_dma_have_a_bound(void **unused)
                 assert_true(bound > 0x1p-24 && bound < 0x1p-16);
             }
         }
-    struct mxv_attention a = call_of(MXV_KERNEL_DMA_RELEASED, MXV_ARCH_SM_90, MXV_F16);
+    struct mxv_attention a = bound_call(MXV_KERNEL_DMA_RELEASED, MXV_ARCH_SM_90, MXV_F16);
     struct mxv_bound_contract c;
     assert_false(mxv_bound_contract_of(&a, &c));
 }
 
 struct row {
-    uint8_t routes[KEYS / 32];
+    uint8_t routes[KEYS / BOUND_CALL_TILE_N];
     double v[KEYS * D], scores[KEYS], weights[KEYS], out[D];
     struct mxv_bound_row r;
 };
@@ -146,7 +133,7 @@ static void test_score_term_covers_moved_scores(void **unused)
 {
     (void)unused;
     state = 7;
-    struct mxv_attention a = call_of(MXV_KERNEL_DMA, MXV_ARCH_SM_100, MXV_F16);
+    struct mxv_attention a = bound_call(MXV_KERNEL_DMA, MXV_ARCH_SM_100, MXV_F16);
     struct mxv_bound_contract c;
     assert_true(mxv_bound_contract_of(&a, &c));
     static const double slacks[] = {1e-6, 1e-3, 0.05, 0.4, 3, 60};
@@ -187,7 +174,7 @@ static void test_weight_term_covers_rounded_weights(void **unused)
     (void)unused;
     state = 9;
     for (size_t t = 0; t < 3; t++) {
-        struct mxv_attention a = call_of(MXV_KERNEL_DMA, MXV_ARCH_SM_100, types[t]);
+        struct mxv_attention a = bound_call(MXV_KERNEL_DMA, MXV_ARCH_SM_100, types[t]);
         struct mxv_bound_contract c;
         a.p_offset = types[t] == MXV_E4M3 ? 8 : 0;
         assert_true(mxv_bound_contract_of(&a, &c));
@@ -241,7 +228,7 @@ static void test_product_term_covers_the_unit(void **unused)
     (void)unused;
     state = 21;
     for (size_t u = 0; u < sizeof units / sizeof units[0]; u++) {
-        struct mxv_attention a = call_of(MXV_KERNEL_DMA, units[u].arch, units[u].type);
+        struct mxv_attention a = bound_call(MXV_KERNEL_DMA, units[u].arch, units[u].type);
         const struct mxv_mma_model *m = mxv_mma_find(units[u].model);
         struct mxv_bound_contract c;
         double worst = 0;
@@ -281,7 +268,7 @@ static void test_product_term_covers_the_unit(void **unused)
 static void test_output_term_is_half_a_step(void **unused)
 {
     (void)unused;
-    struct mxv_attention a = call_of(MXV_KERNEL_FLASH, MXV_ARCH_SM_90, MXV_F16);
+    struct mxv_attention a = bound_call(MXV_KERNEL_FLASH, MXV_ARCH_SM_90, MXV_F16);
     struct mxv_bound_contract c;
     struct mxv_bound_terms t;
     assert_true(mxv_bound_contract_of(&a, &c));

@@ -9,27 +9,20 @@
 #include <stddef.h>
 #include <cmocka.h>
 // clang-format on
+#include "bound_call.h"
 #include "uniform_codes.h"
 #include <mxverify/bound.h>
 #include <mxverify/compare.h>
 #include <mxverify/matrix_unit.h>
 #include <stdio.h>
 
-enum { D = 128 };
+enum { D = BOUND_CALL_D };
 
 static struct mxv_attention rebased_call(void)
 {
-    return (struct mxv_attention){.kernel = MXV_KERNEL_DMA,
-                                  .arch = MXV_ARCH_SM_90,
-                                  .d = D,
-                                  .vt = MXV_F16,
-                                  .out = MXV_F16,
-                                  .scale = 0.125,
-                                  .tile_m = 16,
-                                  .tile_n = 32,
-                                  .high = MXV_HIGH_MXFP8_E4M3,
-                                  .low = MXV_LOW_MXFP4,
-                                  .rebase = true};
+    struct mxv_attention a = bound_call(MXV_KERNEL_DMA, MXV_ARCH_SM_90, MXV_F16);
+    a.rebase = true;
+    return a;
 }
 
 // Option rebase: E2M1 values at a distance from the base, up to rows of K that are nothing but

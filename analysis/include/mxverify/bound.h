@@ -119,18 +119,20 @@ void mxv_bound_softmax(const struct mxv_bound_row *row, const double *scores, do
 // their sums are those of the row sum before its additions.
 struct mxv_bound_mass {
     double score, exponential, rescale;
-    double sum;     // by the additions of the row sum
-    double largest; // of one weight
-    double kept;    // of one that may exceed 2^-120, by exponential and rescale; log2 units
-    double top;     // largest exact score
-    double slack;   // largest error of a score, log2 units
-    double moved;   // roundings of M and folded scales, common to a row's weights; log2 units;
-                    // infinite where they may take P or l out of the range of rcp.approx.ftz
+    double sum;         // by the additions of the row sum
+    double largest;     // of one weight
+    double kept;        // of one that may exceed 2^-120, by exponential and rescale; log2 units
+    double top;         // largest exact score
+    double slack;       // largest error of a score, log2 units
+    double moved;       // roundings of M and folded scales, common to a row's weights; log2 units;
+                        // infinite where they may take P or l out of the range of rcp.approx.ftz
+    bool out_of_memory; // then everything is infinite
 };
 
 // Terms SCORE to SUM of every channel into terms[d] (the others are left alone). scores [keys],
 // weights [keys] and centre [d] as mxv_bound_softmax gave them; slack [keys] bounds the error of
-// the kernel's scores, NULL: they are the scores. Infinite when memory is short.
+// the kernel's scores, NULL: they are the scores. Infinite, and out_of_memory, when memory is
+// short.
 struct mxv_bound_mass mxv_bound_weights(const struct mxv_bound_contract *c,
                                         const struct mxv_bound_row *row, const double *scores,
                                         const double *slack, const double *weights,
@@ -144,10 +146,11 @@ struct mxv_bound_members {
     double factor;          // relative difference of two such products
     double score, exponent; // relative difference of row sums by scores; by exponentials
     double sum;             // by the additions
+    bool out_of_memory;
 };
 // False: nothing more than the terms of mxv_bound_weights is known (a lazy rule that might decide
-// otherwise, weights that may overflow, row sums that differ by half, no memory); then *out holds
-// nothing. scores, slack as above.
+// otherwise, weights that may overflow, row sums that differ by half, or out->out_of_memory); then
+// *out holds nothing else. scores, slack as above.
 bool mxv_bound_members_of(const struct mxv_bound_contract *c, const struct mxv_bound_row *row,
                           const double *scores, const double *slack,
                           const struct mxv_bound_state *state, struct mxv_bound_members *out);
@@ -164,8 +167,9 @@ struct mxv_bound_product {
     double member;   // members: error of another one's accumulation, rescales included
 };
 // mass: as mxv_bound_weights gave it. members: NULL for none. Infinite where the row sum is outside
-// the range in which rcp.approx.ftz keeps its precision, or the accumulator may overflow.
-void mxv_bound_products(const struct mxv_bound_contract *c, const struct mxv_bound_row *row,
+// the range in which rcp.approx.ftz keeps its precision, or the accumulator may overflow. False,
+// and infinite, when memory is short.
+bool mxv_bound_products(const struct mxv_bound_contract *c, const struct mxv_bound_row *row,
                         const struct mxv_bound_state *state, const struct mxv_bound_mass *mass,
                         const struct mxv_bound_members *members, struct mxv_bound_product *out);
 

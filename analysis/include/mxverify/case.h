@@ -175,6 +175,10 @@ bool mxv_case_equal(const struct mxv_case *a, const struct mxv_case *b);
 uint64_t mxv_case_hash(const struct mxv_case *c);
 void mxv_case_id(const struct mxv_case *c, char id[MXV_CASE_ID_SIZE]);
 
+// Whether the files that `input` names are there and can be opened; nothing is read. MXV_ERR_INPUT,
+// MXV_ERR_IO with the path.
+enum mxv_status mxv_case_find_files(const struct mxv_case *c, char *message, size_t size);
+
 // Whether the case can be run: shapes, combinations of fields, and mxv_attention_check.
 // MXV_ERR_UNSUPPORTED when the kernel does not offer the combination, MXV_ERR_INPUT otherwise.
 enum mxv_status mxv_case_check(const struct mxv_case *c, char *message, size_t size);

@@ -99,8 +99,9 @@ struct mxv_check_result {
     struct mxv_verify_result verify; // claims the same bits when same_bits
 };
 
-// MXV_OK whatever the verdict. Errors: files, shapes, a case that the kernel does not offer.
-// mxv_check_free may be called after an error.
+// MXV_OK whatever the verdict. Errors: files, shapes, values, a case that the kernel does not
+// offer; check_q.npy, check_k.npy and check_v.npy do not stay behind then. mxv_check_free may be
+// called after an error.
 enum mxv_status mxv_check_run(const struct mxv_check_options *options, struct mxv_check_result *out,
                               char *message, size_t size);
 void mxv_check_free(struct mxv_check_result *result);

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where the project's own data lie, so that a case line can name them without a machine's path:
-// a relative path that does not exist below the current folder is looked up in the source folder,
-// and, if it begins with data/, in the installed data folder.
+// a relative path that does not exist below the current folder is looked up, if it begins with
+// data/, in the data folder installed with the running program (from bin/, ../share/mxverify); then
+// in the source folder; then, if it begins with data/, in the data folder that the build was
+// configured to install to.
 #ifndef MXVERIFY_DATA_PATH_H
 #define MXVERIFY_DATA_PATH_H
 

@@ -41,7 +41,8 @@ enum mxv_impl_status {
     MXV_IMPL_OK = 0,
     MXV_IMPL_UNSUPPORTED, // does not offer this call: verdict unsupported
     MXV_IMPL_FAILED,      // tried and failed: verdict fail, with the message
-    MXV_IMPL_LOST         // the device stopped answering: verdict device-lost, and a fresh process
+    MXV_IMPL_LOST,        // the device stopped answering: verdict device-lost, and a fresh process
+    MXV_IMPL_NO_MEMORY    // memory of the host or the device is short: no verdict, the run ends
 };
 
 enum { MXV_IMPL_WORDS = 96 };
@@ -87,7 +88,8 @@ typedef const struct mxv_implementation *mxv_implementation_function(void);
 struct mxv_adapter;
 
 // Takes an implementation that is linked in, or loads a shared object. MXV_ERR_INPUT with a message
-// when it is none or of another ABI, MXV_ERR_UNSUPPORTED when its info refuses.
+// when it is none or of another ABI, MXV_ERR_UNSUPPORTED when its info refuses. A path without a
+// slash is a file of the current folder, or, where there is none, one that dlopen looks for.
 enum mxv_status mxv_adapter_of(const struct mxv_implementation *implementation,
                                struct mxv_adapter **out, char *message, size_t size);
 enum mxv_status mxv_adapter_open(const char *path, struct mxv_adapter **out, char *message,
@@ -99,7 +101,8 @@ const struct mxv_impl_info *mxv_adapter_info(const struct mxv_adapter *adapter);
 bool mxv_adapter_has(const struct mxv_adapter *adapter, enum mxv_impl_capability capability);
 
 // can_do and setup, on copies of the tensors; *state goes to mxv_adapter_head and mxv_adapter_done.
-// Inputs that the adapter changed, here or in a head, are MXV_IMPL_FAILED.
+// Inputs that the adapter changed, here or in a head, are MXV_IMPL_FAILED; the judge's own lack of
+// memory, too, is MXV_IMPL_NO_MEMORY.
 enum mxv_impl_status mxv_adapter_begin(const struct mxv_adapter *adapter,
                                        const struct mxv_attention *a, void **state, char *message,
                                        size_t size);

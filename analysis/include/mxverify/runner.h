@@ -30,8 +30,10 @@
 extern "C" {
 #endif
 
+#define MXV_RUNNER_WORKERS_MAX 1024u
+
 struct mxv_runner_options {
-    unsigned workers;   // at least 1
+    unsigned workers;   // 1 to MXV_RUNNER_WORKERS_MAX
     double timeout;     // seconds a task may take; 0: no limit
     double start_limit; // seconds a worker may take to start; 0: 60
 };
@@ -43,18 +45,20 @@ struct mxv_runner_job {
     // a message when this job cannot be done at all.
     int (*start)(void *ctx, char *message, size_t size);
     // Does a task; leaves its answer in *bytes (malloc'ed, released by the runner), *size. Returns
-    // 0; MXV_RUNNER_RETIRE when the answer stands but this process must not do another task; any
-    // other value ends the worker without an answer, which counts as a crash.
+    // 0; MXV_RUNNER_RETIRE when the answer stands but this process must not do another task;
+    // MXV_RUNNER_LACKS when memory is short even for an answer; any other value ends the worker
+    // without an answer, which counts as a crash.
     int (*run)(void *ctx, uint64_t task, unsigned char **bytes, size_t *size);
 };
 
-enum { MXV_RUNNER_RETIRE = 2 };
+enum { MXV_RUNNER_RETIRE = 2, MXV_RUNNER_LACKS = 4 };
 
 enum mxv_runner_end {
-    MXV_RUNNER_ANSWER,  // bytes and size hold the answer
-    MXV_RUNNER_CRASH,   // the worker died or closed its channel
-    MXV_RUNNER_TIMEOUT, // the time limit passed; the worker was killed
-    MXV_RUNNER_GARBAGE  // what came back is no answer; the worker was killed
+    MXV_RUNNER_ANSWER,   // bytes and size hold the answer
+    MXV_RUNNER_CRASH,    // the worker died or closed its channel
+    MXV_RUNNER_TIMEOUT,  // the time limit passed; the worker was killed
+    MXV_RUNNER_GARBAGE,  // what came back is no answer; the worker was killed
+    MXV_RUNNER_NO_MEMORY // the worker, or this process for the answer, lacked memory
 };
 
 struct mxv_runner_result {
@@ -82,6 +86,10 @@ unsigned mxv_runner_busy(const struct mxv_runner *runner);
 // The next ended task, whichever it is: true with *result, false when none ended within `seconds`
 // or a signal came.
 bool mxv_runner_wait(struct mxv_runner *runner, struct mxv_runner_result *result, double seconds);
+
+// In a worker, from any thread of a task: tells the parent that memory is short and ends the
+// process. For libraries that would end it themselves. In no worker it returns.
+void mxv_runner_lacks_memory(void);
 
 // Kills the workers, whatever they do, and frees everything. NULL is allowed.
 void mxv_runner_close(struct mxv_runner *runner);

@@ -24,6 +24,8 @@ struct mxv_shrink_options {
     double seconds;                   // time limit; 0: none
     // After each accepted step; NULL: none.
     void (*step)(void *ctx, const struct mxv_case *c, size_t tries);
+    // Asked before each case; true ends the search as the time limit does. NULL: never.
+    bool (*stop)(void *ctx);
     void *ctx;
 };
 
@@ -53,10 +55,12 @@ struct mxv_shrink_result {
     struct mxv_verify_result verified; // of the small case, without truth and maps
     struct mxv_case_size before, after;
     size_t tries, steps; // cases verified, accepted
-    bool fixed_point;    // false: time was over
+    bool fixed_point;    // false: time was over, memory was short, or it was stopped
+    bool interrupted;    // by options.stop
 };
 
-// MXV_ERR_INPUT when the case passes; errors of mxv_verify_case on the case itself.
+// MXV_ERR_INPUT when the case passes, or when it was stopped before it failed; errors of
+// mxv_verify_case on the case itself.
 enum mxv_status mxv_shrink_case(const struct mxv_case *c, const struct mxv_shrink_options *options,
                                 struct mxv_shrink_result *out, char *message, size_t size);
 

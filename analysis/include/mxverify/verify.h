@@ -128,7 +128,9 @@ struct mxv_verify_result {
     size_t truth_rows, truth_rows_total;     // evaluated, of how many
     size_t truth_certified;                  // enclosures of rows, both kinds, without MPFR
     size_t truth_left[MXV_TRUTH_LEFT_COUNT]; // by MPFR, by reason
-    struct mxv_metrics against_inputs, against_operands;
+    size_t unmeasured_rows; // of truth_rows, left out of metrics and rms: judged by words or bits
+                            // (docs/bounds.md 1), or with a NaN or infinity in reach
+    struct mxv_metrics against_inputs, against_operands; // over the other ones
     double worst_bound_ratio; // largest error of the emulation / its bound (oracle sane: <= 1)
     size_t undefined_rows;    // rows with NaN or infinity in reach: compared, not judged
     struct mxv_events events; // of all heads, with options->events

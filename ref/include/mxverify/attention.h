@@ -254,10 +254,17 @@ struct mxv_tap_sink {
     void *ctx;
 };
 
+// What the functions below return; unless OK, with a message (NUL-terminated, truncated to size).
+enum mxv_head_status {
+    MXV_HEAD_OK = 0,
+    MXV_HEAD_UNSUPPORTED = -1, // the combination of options is not offered
+    MXV_HEAD_NO_MEMORY = -2    // an allocation failed: nothing is known of the call
+};
+
 // Emulate one query head of one sequence. out: [lq][d] codes of a->out; lse: [lq] binary32 words or
-// NULL. sink may be NULL. Returns 0, or -1 with a message (NUL-terminated, truncated to size) when
-// the combination of options is not offered. Thread-safe; allocates and frees its own work space.
-// mxv_attention_check does the option check alone and is shared by both.
+// NULL. sink may be NULL. Results and taps of a head that failed mean nothing. Thread-safe;
+// allocates and frees its own work space. mxv_attention_check does the option check alone and is
+// shared by both.
 int mxv_attention_check(const struct mxv_attention *a, char *message, size_t size);
 int mxv_engine_head(const struct mxv_attention *a, size_t sequence, size_t head, uint32_t *out,
                     uint32_t *lse, const struct mxv_tap_sink *sink, char *message, size_t size);

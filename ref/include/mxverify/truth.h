@@ -23,8 +23,9 @@
  *
  * Threads: every function may be called from several threads at once. mxv_truth_rows runs its own
  * OpenMP loop over rows; the callbacks of the problem are then called concurrently. Results do not
- * depend on the number of threads. GMP and MPFR abort the process when they run out of memory;
- * the library's own allocations return MXV_TRUTH_NO_MEMORY.
+ * depend on the number of threads. GMP and MPFR abort the process when they run out of memory, or
+ * do what mxv_truth_stop_without_memory says; the library's own allocations return
+ * MXV_TRUTH_NO_MEMORY.
  */
 #ifndef MXVERIFY_TRUTH_H
 #define MXVERIFY_TRUTH_H
@@ -47,6 +48,12 @@ enum mxv_truth_status {
     MXV_TRUTH_NO_MEMORY,
     MXV_TRUTH_UNDECIDED /* only with a softcap: the rounding stayed open at 16384 bits */
 };
+
+/*
+ * Before the first use of GMP or MPFR in the process, by the program: `stop` is called, from any
+ * thread, when they find no memory for `bytes`, and must not return (else: abort).
+ */
+void mxv_truth_stop_without_memory(void (*stop)(size_t bytes));
 
 /* One line in English for a status; never NULL. */
 const char *mxv_truth_status_text(enum mxv_truth_status status);
