@@ -26,6 +26,13 @@ static uint32_t random_word(void)
     return (uint32_t)(state_of_random >> 29);
 }
 
+// What is drawn follows MXV_ARRAY_SEED, a hexadecimal number.
+static void seed_words(void)
+{
+    const char *text = getenv("MXV_ARRAY_SEED");
+    state_of_random = text ? strtoull(text, NULL, 16) * 2 + 1 : 1;
+}
+
 static unsigned rounds(void)
 {
     const char *text = getenv("MXV_EXHAUSTIVE");

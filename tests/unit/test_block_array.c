@@ -266,6 +266,7 @@ int main(void)
         cmocka_unit_test(any_number_of_blocks), cmocka_unit_test(plans_with_vectors),
         cmocka_unit_test(every_code_decodes),   cmocka_unit_test(four_over_six),
     };
+    seed_words();
     most = mxv_simd_limit((enum mxv_simd)(MXV_SIMD_COUNT - 1));
     return cmocka_run_group_tests(tests, NULL, report);
 }

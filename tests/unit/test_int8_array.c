@@ -89,6 +89,7 @@ int main(void)
         cmocka_unit_test(every_int8_policy),
         cmocka_unit_test(int8_products),
     };
+    seed_words();
     most = mxv_simd_limit((enum mxv_simd)(MXV_SIMD_COUNT - 1));
     return cmocka_run_group_tests(tests, NULL, report);
 }
