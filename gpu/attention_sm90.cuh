@@ -270,14 +270,19 @@ static __global__ void __launch_bounds__(SM90_THREADS, 1)
         }
         fence_async();
     }
-    __syncthreads();
     wait_for_launch_before();
+    feed<K> source = feed<K>::start(p);
+    __syncthreads();
+    if constexpr (feed<K>::MAKES)
+        source.template make_first<D>(p, heads, mem.base + mem.FEED_AT);
     if (threadIdx.x < 128) {
-        fewer_registers<24>();
+        fewer_registers<feed<K>::REGISTERS>();
         if (threadIdx.x == 0)
-            produce<K, D, BN>(p, maps, heads, mem);
+            produce<K, D, BN>(p, maps, heads, mem, source);
+        else if constexpr (feed<K>::MAKES)
+            source.template make<D>(p, heads, mem.base + mem.FEED_AT);
     } else {
-        more_registers<240>();
+        more_registers<feed<K>::CONSUMER_REGISTERS>();
         consume<K, D, BN, OPTIONS>(p, heads, mem);
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Block quantisers of the device against formats/, for gpu/device_check.
+// Block quantisers of the device against formats/, and dma's operands, for gpu/device_check.
 #ifndef MXV_CHECK_BLOCKS_H
 #define MXV_CHECK_BLOCKS_H
 
@@ -22,5 +22,8 @@ uint32_t check_drawn_word(enum mxv_gpu_type type, uint64_t block, uint64_t i, ui
 // Operands of dma with rebase=1, made in one pass and from codes, against formats/ by the
 // definition of docs/kernels/dma.md 1.
 void check_prepare(uint64_t seed, check_report *report);
+
+// dma as one kernel with its quantisers (mxv_gpu_dma_fused) against the kernels one by one.
+void check_fused(uint64_t seed, check_report *report);
 
 #endif

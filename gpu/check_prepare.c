@@ -5,7 +5,7 @@
 // blocks of x, B the largest scale byte that is no NaN, E5M2 of the value of a code times
 // 2^(e - B + 13), the factor 2^(B - 140).
 #include "check_blocks.h"
-#include "cuda_memory.h"
+#include "check_tensor.h"
 
 #include <cuda_runtime_api.h>
 #include <math.h>
@@ -19,17 +19,6 @@ enum { HEADS = 2, NAN_SCALE = 0xFF, TILE = 96 };
 
 static const int32_t starts[] = {0, 200, 200, 201, 519}; // tokens of four sequences
 enum { SEQUENCES = 4, TOKENS = 519 };
-
-static char failure[512];
-static struct cuda_run run = {.message = failure, .size = sizeof failure};
-
-static void checked(int error, const char *what)
-{
-    if (cuda_failed(&run, error, what) || run.failed) {
-        fprintf(stderr, "device_check: %s\n", failure);
-        exit(3);
-    }
-}
 
 struct copies { // expected or found, of [HEADS][TOKENS] rows
     uint16_t high[HEADS * TOKENS * 128];
@@ -105,9 +94,7 @@ static uint16_t *draw(struct side *s, enum mxv_gpu_type type, float factor, uint
 {
     const enum mxv_element e = type == MXV_GPU_F16 ? MXV_F16 : MXV_BF16;
     const size_t n = HEADS * TOKENS * s->d;
-    uint16_t *words = malloc(n * sizeof *words);
-    if (!words)
-        exit(3);
+    uint16_t *words = check_memory(n * sizeof *words);
     for (size_t i = 0; i < n; i++) {
         float x;
         words[i] = (uint16_t)check_drawn_word(type, i / 32, i % 32, seed);
@@ -121,9 +108,9 @@ static uint16_t *draw(struct side *s, enum mxv_gpu_type type, float factor, uint
 
 static uint64_t unlike(const char *what, const void *want, const void *device, size_t bytes)
 {
-    const uint8_t *found = cuda_fetch(&run, device, bytes), *expected = want;
+    const uint8_t *found = cuda_fetch(&check_run, device, bytes), *expected = want;
     uint64_t bad = 0;
-    checked(0, "results");
+    check_call(0, "results");
     for (size_t i = 0; i < bytes; i++)
         if (found[i] != expected[i] && bad++ == 0)
             printf("%s, byte %zu: device %02x, formats %02x\n", what, i, found[i], expected[i]);
@@ -145,25 +132,25 @@ static struct mxv_gpu_dma_side device_side(const struct side *s, const uint16_t 
             pieces[count++] = (struct mxv_gpu_block){q, row / step, count, row};
     }
     struct mxv_gpu_dma_side side = {
-        .rows = {.data = cuda_send(&run, words, HEADS * TOKENS * s->d * 2),
+        .rows = {.data = cuda_send(&check_run, words, HEADS * TOKENS * s->d * 2),
                  .type = type,
                  .cast = type,
                  .heads = HEADS,
                  .tokens = TOKENS,
                  .d = (int32_t)s->d,
                  .sequences = SEQUENCES,
-                 .cu = cuda_send(&run, starts, sizeof starts),
-                 .sequence_of = cuda_send(&run, of, sizeof of),
+                 .cu = cuda_send(&check_run, starts, sizeof starts),
+                 .sequence_of = cuda_send(&check_run, of, sizeof of),
                  .scaled = s->scaled,
                  .factor = factor,
                  .channel_group = 1},
-        .pieces = cuda_send(&run, pieces, (size_t)count * sizeof pieces[0]),
+        .pieces = cuda_send(&check_run, pieces, (size_t)count * sizeof pieces[0]),
         .piece_count = count,
         .tile = (int32_t)s->tile,
-        .high = cuda_allocate(&run, HEADS * TOKENS * s->d * 2),
-        .low = cuda_allocate(&run, HEADS * TOKENS * s->d),
-        .factor = cuda_allocate(&run, HEADS * TOKENS * sizeof(float))};
-    checked(0, "operands");
+        .high = cuda_allocate(&check_run, HEADS * TOKENS * s->d * 2),
+        .low = cuda_allocate(&check_run, HEADS * TOKENS * s->d),
+        .factor = cuda_allocate(&check_run, HEADS * TOKENS * sizeof(float))};
+    check_call(0, "operands");
     return side;
 }
 
@@ -182,14 +169,14 @@ static uint64_t compare(const struct side *s, const struct mxv_gpu_dma_side *d,
 static void rebase_from_codes(const struct mxv_gpu_dma_side *d)
 {
     const size_t n = (size_t)HEADS * TOKENS * (size_t)d->rows.d;
-    uint8_t *codes = cuda_allocate(&run, n / 2), *scales = cuda_allocate(&run, n / 32);
-    uint32_t *work = cuda_allocate(&run, HEADS * TOKENS * sizeof *work);
-    checked((int)cudaMemset(d->low, 0xa5, n), "memset");
-    checked((int)cudaMemset(d->factor, 0xa5, HEADS * TOKENS * sizeof(float)), "memset");
-    checked(mxv_gpu_quantise(&d->rows, MXV_GPU_MXFP4, MXV_GPU_RULE_FLOOR, codes, scales),
-            "quantise");
-    checked(mxv_gpu_rebase(&d->rows, d->tile, codes, scales, work, d->low, d->factor), "rebase");
-    checked((int)cudaDeviceSynchronize(), "rebase");
+    uint8_t *codes = cuda_allocate(&check_run, n / 2), *scales = cuda_allocate(&check_run, n / 32);
+    uint32_t *work = cuda_allocate(&check_run, HEADS * TOKENS * sizeof *work);
+    check_call((int)cudaMemset(d->low, 0xa5, n), "memset");
+    check_call((int)cudaMemset(d->factor, 0xa5, HEADS * TOKENS * sizeof(float)), "memset");
+    check_call(mxv_gpu_quantise(&d->rows, MXV_GPU_MXFP4, MXV_GPU_RULE_FLOOR, codes, scales),
+               "quantise");
+    check_call(mxv_gpu_rebase(&d->rows, d->tile, codes, scales, work, d->low, d->factor), "rebase");
+    check_call((int)cudaDeviceSynchronize(), "rebase");
 }
 
 static void check_type(enum mxv_gpu_type type, size_t d, uint64_t seed, check_report *report)
@@ -211,8 +198,8 @@ static void check_type(enum mxv_gpu_type type, size_t d, uint64_t seed, check_re
         on_device[k] = device_side(&side[k], words, type, factor);
         free(words);
     }
-    checked(mxv_gpu_prepare_dma(&on_device[0], &on_device[1], MXV_GPU_RULE_FLOOR), "prepare");
-    checked((int)cudaDeviceSynchronize(), "prepare");
+    check_call(mxv_gpu_prepare_dma(&on_device[0], &on_device[1], MXV_GPU_RULE_FLOOR), "prepare");
+    check_call((int)cudaDeviceSynchronize(), "prepare");
     for (int k = 0; k < 2; k++)
         bad += compare(&side[k], &on_device[k], &want[k], true);
     for (int k = 0; k < 2; k++) {

@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // See cuda_memory.h.
+#define _DEFAULT_SOURCE // madvise
 #include "cuda_memory.h"
 
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
-enum { SLABS_MAX = 64, POISON = 0xA5 };
+enum { SLABS_MAX = 64, POISON = 0xA5, HUGE_PAGE = 2 << 20 };
 static const size_t slab_bytes = (size_t)64 << 20;
 
 static struct {
@@ -29,8 +31,21 @@ bool cuda_failed(struct cuda_run *r, int error, const char *what)
         return false;
     if (!r->failed && r->size)
         snprintf(r->message, r->size, "%s: %s", what, cudaGetErrorString((cudaError_t)error));
+    r->no_memory = r->no_memory || (!r->failed && error == (int)cudaErrorMemoryAllocation);
+    (void)cudaGetLastError(); // or the next launch would be told of it
     r->failed = true;
     return true;
+}
+
+int cuda_status(const struct cuda_run *r)
+{
+    return r->no_memory ? -2 : r->failed ? -1 : 0;
+}
+
+static void lacks_memory(struct cuda_run *r, const char *text)
+{
+    r->no_memory = r->no_memory || !r->failed;
+    cuda_refuse(r, text);
 }
 
 void cuda_memory_reset(void)
@@ -60,7 +75,7 @@ void *cuda_allocate(struct cuda_run *r, size_t bytes)
     for (size_t i = 0; i < SLABS_MAX; i++)
         if (!slabs[i].base || slabs[i].size - slabs[i].used >= bytes)
             return take(r, i, bytes);
-    cuda_refuse(r, "out of device memory slabs");
+    lacks_memory(r, "out of device memory slabs");
     return NULL;
 }
 
@@ -73,14 +88,31 @@ void *cuda_send(struct cuda_run *r, const void *data, size_t bytes)
     return p;
 }
 
+// Taps of a large call are some 10 GB, whose pages would take longer than the copy.
+static void *in_huge_pages(size_t bytes)
+{
+    void *p = aligned_alloc(HUGE_PAGE, (bytes / HUGE_PAGE + 1) * HUGE_PAGE);
+#ifdef MADV_HUGEPAGE
+    if (p)
+        madvise(p, bytes, MADV_HUGEPAGE);
+#endif
+    return p;
+}
+
+void *cuda_host_memory(struct cuda_run *r, size_t bytes)
+{
+    if (r->failed)
+        return NULL;
+    void *p = bytes < 16 * (size_t)HUGE_PAGE ? malloc(bytes + 1) : in_huge_pages(bytes);
+    if (!p)
+        lacks_memory(r, "out of memory of the host");
+    return p;
+}
+
 void *cuda_fetch(struct cuda_run *r, const void *device, size_t bytes)
 {
-    void *p = r->failed ? NULL : malloc(bytes + 1);
-    if (!p) {
-        cuda_refuse(r, "out of memory for results");
-        return NULL;
-    }
-    if (bytes &&
+    void *p = cuda_host_memory(r, bytes);
+    if (p && bytes &&
         cuda_failed(r, (int)cudaMemcpy(p, device, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy")) {
         free(p);
         return NULL;
@@ -93,7 +125,7 @@ uint32_t *cuda_fetch_words(struct cuda_run *r, const void *device, size_t n, uns
     uint8_t *raw = cuda_fetch(r, device, bytes ? n * bytes : (n + 1) / 2);
     if (bytes == 4 || !raw)
         return (uint32_t *)raw;
-    uint32_t *words = malloc((n + 1) * sizeof *words);
+    uint32_t *words = cuda_host_memory(r, n * sizeof *words);
     for (size_t i = 0; words && i < n; i++) {
         if (bytes == 2)
             words[i] = raw[2 * i] | (uint32_t)raw[2 * i + 1] << 8;
@@ -101,7 +133,5 @@ uint32_t *cuda_fetch_words(struct cuda_run *r, const void *device, size_t n, uns
             words[i] = bytes == 1 ? raw[i] : raw[i / 2] >> (i % 2 * 4) & 15u;
     }
     free(raw);
-    if (!words)
-        cuda_refuse(r, "out of memory for results");
     return words;
 }

@@ -12,6 +12,7 @@
 struct cuda_run {
     const struct mxv_attention *a;
     bool failed;
+    bool no_memory; // that was for lack of memory, of the host or the device
     char *message;
     size_t size;
 };
@@ -19,6 +20,10 @@ struct cuda_run {
 // Records the first failure of a cudaError_t; true if it is one.
 bool cuda_failed(struct cuda_run *r, int error, const char *what);
 void cuda_refuse(struct cuda_run *r, const char *text);
+// What a run comes to: 0, -1, or -2 for lack of memory.
+int cuda_status(const struct cuda_run *r);
+// Host memory, which the caller frees; NULL after a failure, and one that is for lack of memory.
+void *cuda_host_memory(struct cuda_run *r, size_t bytes);
 
 void cuda_memory_reset(void);
 // Device memory; NULL after a failure. `bytes` may be 0.

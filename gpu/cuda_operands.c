@@ -191,7 +191,7 @@ static int32_t zone_width(double tiles, int32_t from, int32_t past, double share
 const int32_t *cuda_zones(struct state *s)
 {
     const struct mxv_attention *a = s->a;
-    int32_t *widths = malloc(2 * a->sequences * sizeof *widths + 1);
+    int32_t *widths = cuda_host_memory(&s->run, 2 * a->sequences * sizeof *widths);
     for (size_t i = 0; widths && i < a->sequences; i++) {
         const size_t keys = a->cu_k[i + 1] - a->cu_k[i];
         const double tiles = (double)((keys + a->tile_n - 1) / a->tile_n);
@@ -200,8 +200,6 @@ const int32_t *cuda_zones(struct state *s)
     }
     const int32_t *zones =
         widths ? cuda_send(&s->run, widths, 2 * a->sequences * sizeof *widths) : NULL;
-    if (!widths)
-        cuda_refuse(&s->run, "out of memory");
     free(widths);
     return zones;
 }
@@ -247,7 +245,7 @@ const void *cuda_tilemix_values(struct state *s)
 const void *cuda_values_e4m3(struct state *s)
 {
     const size_t n = cuda_element_count(&s->v), sequences = s->a->sequences;
-    int32_t *first = malloc((sequences + 1) * sizeof *first), places = 0;
+    int32_t *first = cuda_host_memory(&s->run, (sequences + 1) * sizeof *first), places = 0;
     for (size_t i = 0; first && i < sequences; i++) {
         first[i] = places;
         places += (int32_t)((s->a->cu_k[i + 1] - s->a->cu_k[i] + 127) / 128 * 128);
@@ -258,7 +256,7 @@ const void *cuda_values_e4m3(struct state *s)
     s->call.v_scale = row_scales(s, &s->v, MXV_GPU_PER_SEQUENCE, 1, 448, 1);
     uint8_t *codes = cuda_allocate(&s->run, n);
     uint8_t *v = cuda_allocate(&s->run, s->a->heads_kv * s->a->d * (size_t)places);
-    if (s->run.failed || !s->call.v_first)
+    if (s->run.failed)
         return NULL;
     cuda_launched(
         s, mxv_gpu_values_e4m3(&s->v.rows, s->call.v_scale, s->call.v_first, places, codes, v),

@@ -71,11 +71,11 @@ static const int32_t *send_starts(struct state *s, const size_t *cu)
 static const int32_t *send_sequences(struct state *s, const size_t *cu)
 {
     const size_t tokens = cu[s->a->sequences];
-    int32_t *of = malloc((tokens + 1) * sizeof *of);
+    int32_t *of = cuda_host_memory(&s->run, tokens * sizeof *of);
     for (size_t i = 0; of && i < s->a->sequences; i++)
         for (size_t t = cu[i]; t < cu[i + 1]; t++)
             of[t] = (int32_t)i;
-    const int32_t *p = of ? cuda_send(&s->run, of, tokens * sizeof *of) : NULL;
+    const int32_t *p = cuda_send(&s->run, of, tokens * sizeof *of);
     free(of);
     return p;
 }
@@ -137,6 +137,8 @@ static void run_dma(struct state *s)
     if (a->plan == MXV_PLAN_ENTROPY)
         p.diag_tiles = cuda_send(&s->run, a->diag_tiles,
                                  a->heads_q * (size_t)s->query_tiles * sizeof *p.diag_tiles);
+    if (cuda_run_fused(s, &p))
+        return;
     if (a->mode != MXV_MODE_LOW) {
         p.q_high = cuda_quantise(s, &s->q, MXV_ROUTE_HIGH);
         p.k_high = cuda_quantise(s, &s->k, MXV_ROUTE_HIGH);
@@ -163,12 +165,12 @@ static const void *send_words(struct state *s)
 {
     const struct mxv_attention *a = s->a;
     const size_t n = a->heads_kv * (size_t)s->query_tiles * a->words_per_row;
-    uint32_t *narrow = malloc((n + 1) * sizeof *narrow);
-    for (size_t i = 0; narrow && a->word_bits == 32 && i < n; i++)
+    if (a->word_bits != 32)
+        return cuda_send(&s->run, a->route_words, n * sizeof *a->route_words);
+    uint32_t *narrow = cuda_host_memory(&s->run, n * sizeof *narrow);
+    for (size_t i = 0; narrow && i < n; i++)
         narrow[i] = (uint32_t)a->route_words[i];
-    const void *words = a->word_bits == 32 && narrow
-                            ? cuda_send(&s->run, narrow, n * sizeof *narrow)
-                            : cuda_send(&s->run, a->route_words, n * sizeof *a->route_words);
+    const void *words = cuda_send(&s->run, narrow, n * sizeof *narrow);
     free(narrow);
     return words;
 }
@@ -205,7 +207,7 @@ static void send_blocks(struct state *s)
     size_t n = 0, tiles = 0;
     for (size_t i = 0; i < a->sequences; i++)
         n += (a->cu_q[i + 1] - a->cu_q[i]) / 16 + 1;
-    struct mxv_gpu_block *blocks = malloc((n + 1) * sizeof *blocks);
+    struct mxv_gpu_block *blocks = cuda_host_memory(&s->run, n * sizeof *blocks);
     n = 0;
     for (size_t i = 0; blocks && i < a->sequences; i++) {
         const size_t lq = a->cu_q[i + 1] - a->cu_q[i];
@@ -215,7 +217,7 @@ static void send_blocks(struct state *s)
                 blocks[n++] =
                     (struct mxv_gpu_block){(int32_t)i, (int32_t)tile, (int32_t)tiles, (int32_t)row};
     }
-    s->call.blocks = blocks ? cuda_send(&s->run, blocks, n * sizeof *blocks) : NULL;
+    s->call.blocks = cuda_send(&s->run, blocks, n * sizeof *blocks);
     s->call.block_count = (int32_t)n;
     s->query_tiles = (int32_t)tiles;
     free(blocks);
@@ -312,11 +314,14 @@ static void attend(struct state *s)
         keep_trace(s);
 }
 
-int mxv_cuda_run(const struct mxv_attention *a, bool taps, struct mxv_cuda_result *out,
-                 char *message, size_t size)
+int mxv_cuda_run(const struct mxv_attention *a, enum mxv_cuda_build build,
+                 struct mxv_cuda_result *out, char *message, size_t size)
 {
-    struct state s = {
-        .run = {.a = a, .message = message, .size = size}, .a = a, .result = out, .taps = taps};
+    struct state s = {.run = {.a = a, .message = message, .size = size},
+                      .a = a,
+                      .result = out,
+                      .taps = build == MXV_CUDA_TRACING,
+                      .one_by_one = build != MXV_CUDA_PRODUCTION};
     mxv_cuda_result_free(out);
     if (mxv_cuda_supports(a, message, size))
         return -1;
@@ -337,7 +342,7 @@ int mxv_cuda_run(const struct mxv_attention *a, bool taps, struct mxv_cuda_resul
         mxv_gpu_takes_wgmma(&s.call) && !(a->kernel == MXV_KERNEL_DMA && a->plan == MXV_PLAN_ZONES);
     if (!s.run.failed)
         attend(&s);
-    return s.run.failed ? -1 : 0;
+    return cuda_status(&s.run);
 }
 
 void mxv_cuda_result_free(struct mxv_cuda_result *r)

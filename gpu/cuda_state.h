@@ -18,7 +18,7 @@ struct state {
     struct cuda_run run;
     const struct mxv_attention *a;
     struct mxv_cuda_result *result;
-    bool taps;
+    bool taps, one_by_one; // as enum mxv_cuda_build says
     struct side q, k, v;
     struct mxv_gpu_call call;
     int32_t query_tiles;
@@ -46,6 +46,9 @@ const uint8_t *cuda_core(struct state *s, struct side *side, const float **scale
 const int32_t *cuda_zones(struct state *s);
 // The low copy of rebase=1: E5M2 codes; *factor: the power of two of each row.
 const void *cuda_rebase(struct state *s, struct side *side, const float **factor);
+// Runs dma as one kernel with its quantisers, if it takes the call. false: it does not, or has
+// failed. p: the call without operands of q and k.
+bool cuda_run_fused(struct state *s, const struct mxv_gpu_dma *p);
 // V in E4M3 under one scale for a KV head and sequence, as both engines read it.
 const void *cuda_values_e4m3(struct state *s);
 // tilemix: V, INT8 scales, codes, and what a cache of codes returns.

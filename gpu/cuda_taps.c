@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The mxverify authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Taps of a device run: where the words of a tap lie, and all taps of a head in the order of
-// docs/kernels/contract.md 8.
+// Taps of a device run, of the production kernels or of the emulation: where the words of a tap
+// lie, and all taps of a head in the order of docs/kernels/contract.md 8.
 #include "cuda_run.h"
 
 #include <stdlib.h>
@@ -31,6 +31,19 @@ enum mxv_element mxv_cuda_tap_format(const struct mxv_attention *a, const struct
     }
 }
 
+// Scale of an FP8 V: one for each key row, all equal within a sequence, or one for each sequence.
+static const uint32_t *value_scale(const struct mxv_cuda_result *r, const struct mxv_attention *a,
+                                   const struct mxv_tap *t)
+{
+    const uint32_t *words = r->taps[MXV_STAGE_V_SCALE][t->route];
+    const size_t kv_head = t->head / (a->heads_q / a->heads_kv), first = a->cu_k[t->sequence];
+    if (r->v_scale_by_sequence)
+        return words ? words + kv_head * a->sequences + t->sequence : NULL;
+    if (a->cu_k[t->sequence + 1] == first)
+        return &scale_without_keys;
+    return words ? words + kv_head * a->cu_k[a->sequences] + first : NULL;
+}
+
 const uint32_t *mxv_cuda_tap(const struct mxv_cuda_result *r, const struct mxv_attention *a,
                              const struct mxv_tap *t)
 {
@@ -45,9 +58,8 @@ const uint32_t *mxv_cuda_tap(const struct mxv_cuda_result *r, const struct mxv_a
         return r->out + row * t->cols;
     if (t->stage == MXV_STAGE_LSE)
         return r->lse ? r->lse + row : NULL;
-    if (t->stage == MXV_STAGE_V_SCALE && a->vt == MXV_E4M3 &&
-        cu[t->sequence + 1] == cu[t->sequence])
-        return &scale_without_keys;
+    if (t->stage == MXV_STAGE_V_SCALE && a->vt == MXV_E4M3)
+        return value_scale(r, a, t);
     const uint32_t *words = r->taps[t->stage][tile ? 0 : t->route];
     if (!words)
         return NULL;

@@ -7,6 +7,7 @@
 // Exit status: 0 no differing word, 1 some, 3 usage or no device, 77 nothing ran.
 #include "verify_case.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,13 +30,13 @@ struct settings {
 
 struct totals {
     uint64_t ran, skipped, bad, words, taps, differing, trace_differing;
-    uint64_t cases[MXV_KERNEL_COUNT], wgmma[MXV_KERNEL_COUNT],
+    uint64_t cases[MXV_KERNEL_COUNT], wgmma[MXV_KERNEL_COUNT], fused[MXV_KERNEL_COUNT],
         tiles[MXV_KERNEL_COUNT][MXV_ROUTE_COUNT];
     double device_seconds, emulation_seconds;
 };
 
 static const char usage[] =
-    "usage: cuda_verify [--kernel K] [--cases TIER] [--count N] [--seed HEX] [--first I]\n"
+    " [--kernel K] [--cases TIER] [--count N] [--seed HEX] [--first I]\n"
     "                   [--taps] [--adapt] [--wgmma] [--tiles N] [--fault NAME] [--budget S] "
     "[--out DIR]\n"
     "                   [--whole N] [--name FILE]\n"
@@ -50,69 +51,113 @@ static const char usage[] =
     "                --taps those of every other tap, if they are N or fewer\n"
     "  --name FILE   the file's name instead of recorded.txt\n";
 
-static bool read_options(int argc, char **argv, struct settings *s)
+static const char *program; // its own name: emulate_verify is built of this file, too
+
+static int refuse(const char *text)
+{
+    fprintf(stderr, "%s: %s\n", program, text);
+    return 3;
+}
+
+static int refuse_value(const char *option, const char *value, const char *expected)
+{
+    fprintf(stderr, "%s: --%s %s: expected %s\n", program, option, value, expected);
+    return 3;
+}
+
+static bool read_number(const char *text, int base, uint64_t *out)
+{
+    char *end;
+    errno = 0;
+    *out = strtoull(text, &end, base);
+    return errno == 0 && end != text && *end == '\0' && text[0] != '-' && text[0] != '+';
+}
+
+// An option with a number. 0, or 3 after a message.
+static int take_number(struct settings *s, int key, const char *name, const char *value)
+{
+    uint64_t n;
+    char *end;
+    if (key == 'b') {
+        s->budget = strtod(value, &end);
+        const bool good = end != value && *end == '\0' && s->budget >= 0 && s->budget < 1e9;
+        return good ? 0 : refuse_value(name, value, "seconds");
+    }
+    if (!read_number(value, key == 's' ? 16 : 10, &n))
+        return refuse_value(name, value, key == 's' ? "a hexadecimal seed" : "a whole number");
+    if (key == 'n')
+        s->tier.count = n;
+    else if (key == 's')
+        s->tier.seed = n;
+    else if (key == 'f')
+        s->first = n;
+    else if (key == 'T')
+        s->verify.tiles = n;
+    else
+        s->verify.whole = n;
+    return 0;
+}
+
+static int take_option(struct settings *s, int key, const char *name)
+{
+    enum mxv_fault fault;
+    switch (key) {
+    case 'k':
+        s->tier.kernel = optarg;
+        return 0;
+    case 'c':
+        s->tier.tier = optarg;
+        return 0;
+    case 't':
+        s->verify.taps = true;
+        return 0;
+    case 'a':
+        s->adapt = true;
+        return 0;
+    case 'w':
+        s->wgmma = true;
+        return 0;
+    case 'o':
+        s->folder = optarg;
+        return 0;
+    case 'N':
+        s->name = optarg;
+        return 0;
+    case 'F':
+        if (!mxv_fault_find(optarg, &fault))
+            return refuse_value(name, optarg, "a fault (mxverify list faults)");
+        s->verify.faults |= UINT64_C(1) << fault;
+        return 0;
+    default:
+        return take_number(s, key, name, optarg);
+    }
+}
+
+// -1: go on; else the exit status, everything said.
+static int read_options(int argc, char **argv, struct settings *s)
 {
     static const struct option options[] = {
-        {"kernel", 1, 0, 'k'}, {"cases", 1, 0, 'c'},  {"count", 1, 0, 'n'},
-        {"seed", 1, 0, 's'},   {"first", 1, 0, 'f'},  {"taps", 0, 0, 't'},
-        {"adapt", 0, 0, 'a'},  {"tiles", 1, 0, 'T'},  {"fault", 1, 0, 'F'},
-        {"out", 1, 0, 'o'},    {"budget", 1, 0, 'b'}, {"wgmma", 0, 0, 'w'},
-        {"whole", 1, 0, 'W'},  {"name", 1, 0, 'N'},   {0}};
-    enum mxv_fault fault;
-    int o;
+        {"kernel", 1, 0, 'k'}, {"cases", 1, 0, 'c'}, {"count", 1, 0, 'n'},  {"seed", 1, 0, 's'},
+        {"first", 1, 0, 'f'},  {"taps", 0, 0, 't'},  {"adapt", 0, 0, 'a'},  {"tiles", 1, 0, 'T'},
+        {"fault", 1, 0, 'F'},  {"out", 1, 0, 'o'},   {"budget", 1, 0, 'b'}, {"wgmma", 0, 0, 'w'},
+        {"whole", 1, 0, 'W'},  {"name", 1, 0, 'N'},  {"help", 0, 0, 'h'},   {0}};
+    int key, at = 0, status = 0;
     *s = (struct settings){.tier = {.tier = "smoke", .kernel = "all", .seed = 1},
                            .name = "recorded.txt"};
-    while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        switch (o) {
-        case 'k':
-            s->tier.kernel = optarg;
-            break;
-        case 'c':
-            s->tier.tier = optarg;
-            break;
-        case 'n':
-            s->tier.count = strtoull(optarg, NULL, 10);
-            break;
-        case 's':
-            s->tier.seed = strtoull(optarg, NULL, 16);
-            break;
-        case 'f':
-            s->first = strtoull(optarg, NULL, 10);
-            break;
-        case 't':
-            s->verify.taps = true;
-            break;
-        case 'a':
-            s->adapt = true;
-            break;
-        case 'w':
-            s->wgmma = true;
-            break;
-        case 'T':
-            s->verify.tiles = strtoull(optarg, NULL, 10);
-            break;
-        case 'b':
-            s->budget = strtod(optarg, NULL);
-            break;
-        case 'o':
-            s->folder = optarg;
-            break;
-        case 'W':
-            s->verify.whole = strtoull(optarg, NULL, 10);
-            break;
-        case 'N':
-            s->name = optarg;
-            break;
-        case 'F':
-            if (!mxv_fault_find(optarg, &fault))
-                return false;
-            s->verify.faults |= UINT64_C(1) << fault;
-            break;
-        default:
-            return false;
+    while (status == 0 && (key = getopt_long(argc, argv, "h", options, &at)) != -1) {
+        if (key == 'h') {
+            printf("usage: %s%s", program, usage);
+            return 0;
         }
+        if (key == '?') // getopt has said why
+            return 3;
+        status = take_option(s, key, options[at].name);
     }
-    return optind == argc && (!s->verify.whole || s->folder);
+    if (status == 0 && optind < argc)
+        status = refuse("options alone are understood; see --help");
+    if (status == 0 && s->verify.whole && !s->folder)
+        status = refuse("--whole N records words: give --out DIR, too");
+    return status ? status : -1;
 }
 
 static void fit_wgmma(struct mxv_case *c)
@@ -142,6 +187,7 @@ static void add_outcome(struct totals *t, enum mxv_kernel kernel, const struct v
     t->emulation_seconds += o->emulation_seconds;
     t->cases[kernel] += o->ran;
     t->wgmma[kernel] += o->ran && o->wgmma;
+    t->fused[kernel] += o->ran && o->fused;
     for (unsigned r = 0; r < MXV_ROUTE_COUNT; r++)
         t->tiles[kernel][r] += o->tile_count[r];
 }
@@ -154,7 +200,7 @@ static void report(const struct mxv_case *c, const struct verify_outcome *o)
         printf("skip  %s\n      %s\n", line, o->message);
     else if (o->differing || o->trace_differing)
         printf("FAIL  %s\n      %" PRIu64 " differing words, %" PRIu64
-               " between tracing and production kernel; first: %s\n",
+               " between its builds; first: %s\n",
                line, o->differing, o->trace_differing, o->first);
     fflush(stdout);
 }
@@ -233,7 +279,7 @@ static int write_records(const struct settings *s, const char *device, char **re
         if (records[i])
             fprintf(f, "%s\n", records[i]);
     if (!f || fclose(f)) {
-        perror(path);
+        fprintf(stderr, "%s: %s: %s\n", program, path, strerror(errno));
         return -1;
     }
     return 0;
@@ -246,18 +292,35 @@ static void print_totals(const struct totals *t, double wall)
     for (unsigned k = 0; k < MXV_KERNEL_COUNT; k++) {
         if (!t->cases[k])
             continue;
-        printf("  %-8s %" PRIu64 " cases, %" PRIu64 " by wgmma; score tiles",
-               mxv_choice_name(MXV_CHOICE_KERNEL, k), t->cases[k], t->wgmma[k]);
+        printf("  %-8s %" PRIu64 " cases, %" PRIu64 " by wgmma, %" PRIu64
+               " as one kernel with its quantisers; score tiles",
+               mxv_choice_name(MXV_CHOICE_KERNEL, k), t->cases[k], t->wgmma[k], t->fused[k]);
         for (unsigned r = 0; r < MXV_ROUTE_COUNT; r++)
             if (t->tiles[k][r])
                 printf(" %s %" PRIu64, mxv_choice_name(MXV_CHOICE_ROUTE, r), t->tiles[k][r]);
         printf("\n");
     }
     printf("taps %" PRIu64 ", words %" PRIu64 ", differing words %" PRIu64
-           ", between tracing and production kernels %" PRIu64 "\n",
+           ", between builds of a kernel %" PRIu64 "\n",
            t->taps, t->words, t->differing, t->trace_differing);
     printf("device part %.1f s, emulation %.1f core s, wall %.1f s\n", t->device_seconds,
            t->emulation_seconds, wall);
+}
+
+// The cases from `first` on, at most `count` of them; 0, or 3 after a message.
+static int open_cases(struct settings *s, struct mxv_tier **tier, size_t *end)
+{
+    char text[512];
+    const size_t count = s->tier.count;
+    s->tier.count = count ? s->first + count : 0;
+    if (mxv_tier_open(&s->tier, tier, text, sizeof text) != MXV_OK)
+        return refuse(text);
+    *end = mxv_tier_count(*tier);
+    if (count && *end > s->first + count)
+        *end = s->first + count;
+    if (*end == SIZE_MAX)
+        return refuse("this tier has no end; give --count");
+    return 0;
 }
 
 int main(int argc, char **argv)
@@ -266,36 +329,24 @@ int main(int argc, char **argv)
     struct totals totals = {0};
     struct mxv_tier *tier;
     char text[512];
-    if (!read_options(argc, argv, &s)) {
-        fputs(usage, stderr);
+    size_t end;
+    const char *slash = strrchr(argv[0], '/');
+    program = slash ? slash + 1 : argv[0];
+    int status = read_options(argc, argv, &s);
+    if (status >= 0)
+        return status;
+    if (open_cases(&s, &tier, &end))
         return 3;
-    }
-    if (mxv_cuda_device(text, sizeof text)) {
-        fprintf(stderr, "cuda_verify: %s\n", text);
-        return 3;
-    }
-    const size_t count = s.tier.count;
-    s.tier.count = count ? s.first + count : 0;
-    if (mxv_tier_open(&s.tier, &tier, text, sizeof text) != MXV_OK) {
-        fprintf(stderr, "cuda_verify: %s\n", text);
-        return 3;
-    }
+    if (mxv_cuda_device(text, sizeof text))
+        return refuse(text);
     const double start = seconds();
-    size_t end = mxv_tier_count(tier);
-    if (count && end > s.first + count)
-        end = s.first + count;
-    if (end == SIZE_MAX) {
-        fprintf(stderr, "cuda_verify: this tier has no end; give --count\n");
-        return 3;
-    }
     const size_t n = end > s.first ? end - s.first : 0;
     char **records = calloc(n + 1, sizeof *records);
-    mxv_cuda_device(text, sizeof text);
     printf("device: %s\n", text);
     if (records)
         run_cases(&s, tier, end, &totals, records);
     print_totals(&totals, seconds() - start);
-    const int status = records ? write_records(&s, text, records, n) : -1;
+    status = records ? write_records(&s, text, records, n) : refuse("out of memory");
     for (size_t i = 0; records && i < n; i++)
         free(records[i]);
     free(records);

@@ -260,6 +260,7 @@ int main(int argc, char **argv)
         check_instructions(stride, seed);
     check_block_quantisers(seed, conclude);
     check_prepare(seed, conclude);
+    check_fused(seed, conclude);
     printf("%" PRIu64 " differ\n", total_bad);
     return total_bad ? 1 : 0;
 }

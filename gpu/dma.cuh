@@ -8,7 +8,7 @@
 // are in log2 units; the second level is applied to the row first, then to the column.
 //
 // REBASED: low operands are E5M2 codes under one power of two for each row of Q and each key tile
-// (prepare.cu), multiplied by FP8 wgmma. A score is the accumulator times both powers. Both being
+// (prepare.cuh), multiplied by FP8 wgmma. A score is the accumulator times both powers. Both being
 // in [2^-50, 2^40], every product of theirs with an accumulator is exact (a multiple of 2^-32
 // below 2^39), and so is the sum of exponents fma(accumulator, product, -shift): tiles like that
 // need no multiplication of their scores.

@@ -35,11 +35,12 @@ static int setup(const struct mxv_attention *a, void **state, char *message, siz
     struct call *c = calloc(1, sizeof *c);
     if (!c) {
         snprintf(message, size, "out of memory");
-        return MXV_IMPL_FAILED;
+        return MXV_IMPL_NO_MEMORY;
     }
-    if (mxv_emulate_run(a, false, &c->plain, message, size)) {
+    const int status = mxv_emulate_run(a, MXV_CUDA_PRODUCTION, &c->plain, message, size);
+    if (status) {
         done(c);
-        return MXV_IMPL_FAILED;
+        return mxv_cuda_impl_status(status);
     }
     *state = c;
     return MXV_IMPL_OK;
@@ -50,8 +51,9 @@ static int trace(struct call *c, const struct mxv_attention *a, char *message, s
     const size_t rows = a->heads_q * a->cu_q[a->sequences];
     if (c->traced.out)
         return MXV_IMPL_OK;
-    if (mxv_emulate_run(a, true, &c->traced, message, size))
-        return MXV_IMPL_FAILED;
+    const int status = mxv_emulate_run(a, MXV_CUDA_TRACING, &c->traced, message, size);
+    if (status)
+        return mxv_cuda_impl_status(status);
     if (memcmp(c->plain.out, c->traced.out, rows * a->d * sizeof *c->plain.out) ||
         (c->plain.lse && memcmp(c->plain.lse, c->traced.lse, rows * sizeof *c->plain.lse))) {
         snprintf(message, size, "a second run gave other outputs");
@@ -75,9 +77,9 @@ static int run(void *state, const struct mxv_attention *a, size_t sequence, size
     const int status = trace(c, a, message, size);
     if (status != MXV_IMPL_OK)
         return status;
-    if (mxv_emulate_send_taps(&c->traced, a, sequence, head, sink)) {
+    if (mxv_cuda_send_taps(&c->traced, a, sequence, head, sink)) {
         snprintf(message, size, "out of memory for taps");
-        return MXV_IMPL_FAILED;
+        return MXV_IMPL_NO_MEMORY;
     }
     return MXV_IMPL_OK;
 }

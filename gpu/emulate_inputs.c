@@ -94,8 +94,8 @@ static struct mxv_gpu_rows send_rows(struct emulation *e, const float *x, const 
                                      size_t heads, enum mxv_gpu_type cast)
 {
     const size_t sequences = e->s.a->sequences, tokens = cu[sequences], d = e->s.a->d;
-    int32_t *starts = malloc((sequences + 1) * sizeof *starts);
-    int32_t *of = malloc((tokens + 1) * sizeof *of);
+    int32_t *starts = cuda_host_memory(&e->s.run, (sequences + 1) * sizeof *starts);
+    int32_t *of = cuda_host_memory(&e->s.run, tokens * sizeof *of);
     struct mxv_gpu_rows rows = {.type = MXV_GPU_F32,
                                 .cast = cast,
                                 .heads = (int32_t)heads,
@@ -103,8 +103,6 @@ static struct mxv_gpu_rows send_rows(struct emulation *e, const float *x, const 
                                 .d = (int32_t)d,
                                 .sequences = (int32_t)sequences,
                                 .channel_group = 1};
-    if (!starts || !of)
-        cuda_refuse(&e->s.run, "out of memory");
     for (size_t i = 0; starts && of && i <= sequences; i++) {
         starts[i] = (int32_t)cu[i];
         for (size_t t = cu[i]; i < sequences && t < cu[i + 1]; t++)

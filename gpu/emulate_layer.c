@@ -45,8 +45,8 @@ static int compare(const struct mxv_attention *a)
     const char *kernel = mxv_choice_name(MXV_CHOICE_KERNEL, a->kernel);
     const size_t rows = a->heads_q * a->cu_q[a->sequences];
     int status;
-    if (mxv_cuda_run(a, false, &production, message, sizeof message) ||
-        mxv_emulate_run(a, false, &emulation, message, sizeof message)) {
+    if (mxv_cuda_run(a, MXV_CUDA_PRODUCTION, &production, message, sizeof message) ||
+        mxv_emulate_run(a, MXV_CUDA_PRODUCTION, &emulation, message, sizeof message)) {
         status = fail(kernel);
     } else {
         const uint64_t out = differing(production.out, emulation.out, rows * a->d);
@@ -65,9 +65,9 @@ static int compare(const struct mxv_attention *a)
 static int time_emulation(const struct mxv_attention *a, const char *what)
 {
     struct mxv_cuda_result result = {0};
-    int status = mxv_emulate_run(a, false, &result, message, sizeof message);
+    int status = mxv_emulate_run(a, MXV_CUDA_PRODUCTION, &result, message, sizeof message);
     const double start = seconds();
-    status = status || mxv_emulate_run(a, false, &result, message, sizeof message);
+    status = status || mxv_emulate_run(a, MXV_CUDA_PRODUCTION, &result, message, sizeof message);
     const double taken = seconds() - start;
     if (status == 0)
         printf("kernels: %-8s %-6s %s emulated in %.2f s\n",

@@ -198,14 +198,9 @@ static void attend(struct emulation *e)
     b.slots = b.slots == 0 ? 1 : b.slots;
     b.slots = b.slots > tiles || e->s.taps ? tiles : b.slots;
     allocate_work(e, b.slots);
-    b.items = malloc((b.slots + 1) * sizeof *b.items);
-    bool complete = b.items != NULL;
-    for (unsigned r = 0; r < MXV_ROUTE_SKIP; r++) {
-        b.pairs[r] = malloc((b.slots * e->key_tiles + 1) * sizeof *b.pairs[r]);
-        complete = complete && b.pairs[r];
-    }
-    if (!complete)
-        cuda_refuse(&e->s.run, "out of memory for the plan");
+    b.items = cuda_host_memory(&e->s.run, b.slots * sizeof *b.items);
+    for (unsigned r = 0; r < MXV_ROUTE_SKIP; r++)
+        b.pairs[r] = cuda_host_memory(&e->s.run, b.slots * e->key_tiles * sizeof *b.pairs[r]);
     if (!e->s.run.failed)
         run_batches(e, &b);
     free(b.items);
@@ -221,6 +216,7 @@ static void fetch_results(struct emulation *e)
     const size_t rows = a->heads_q * a->cu_q[a->sequences];
     const size_t tile_rows = a->heads_q * e->query_tiles * e->key_tiles * a->tile_m;
     out->key_tiles = e->key_tiles;
+    out->v_scale_by_sequence = true;
     out->out = cuda_fetch_words(&e->s.run, c->out, rows * a->d, a->out == MXV_F32 ? 4 : 2);
     if (c->lse)
         out->lse = cuda_fetch_words(&e->s.run, c->lse, rows, 4);
@@ -233,13 +229,13 @@ static void fetch_results(struct emulation *e)
     cuda_keep(&e->s, MXV_STAGE_ACC, 0, c->acc, tile_rows * a->d, 4);
 }
 
-int mxv_emulate_run(const struct mxv_attention *a, bool taps, struct mxv_cuda_result *out,
-                    char *message, size_t size)
+int mxv_emulate_run(const struct mxv_attention *a, enum mxv_cuda_build build,
+                    struct mxv_cuda_result *out, char *message, size_t size)
 {
     struct emulation e = {.s = {.run = {.a = a, .message = message, .size = size},
                                 .a = a,
                                 .result = out,
-                                .taps = taps}};
+                                .taps = build == MXV_CUDA_TRACING}};
     mxv_cuda_result_free(out);
     if (mxv_emulate_supports(a, message, size))
         return -1;
@@ -252,5 +248,5 @@ int mxv_emulate_run(const struct mxv_attention *a, bool taps, struct mxv_cuda_re
         attend(&e);
     if (!e.s.run.failed)
         fetch_results(&e);
-    return e.s.run.failed ? -1 : 0;
+    return cuda_status(&e.s.run);
 }

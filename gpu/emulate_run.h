@@ -20,14 +20,8 @@ int mxv_emulate_supports(const struct mxv_attention *a, char *message, size_t si
 
 // Runs the call; `taps` keeps all taps. *out must be zero or hold an earlier result; the caller
 // frees it with mxv_cuda_result_free, after an error too.
-int mxv_emulate_run(const struct mxv_attention *a, bool taps, struct mxv_cuda_result *out,
-                    char *message, size_t size);
-
-// As mxv_cuda_tap and mxv_cuda_send_taps; formats are those of mxv_cuda_tap_format.
-const uint32_t *mxv_emulate_tap(const struct mxv_cuda_result *r, const struct mxv_attention *a,
-                                const struct mxv_tap *tap);
-int mxv_emulate_send_taps(const struct mxv_cuda_result *r, const struct mxv_attention *a,
-                          size_t sequence, size_t head, const struct mxv_tap_sink *sink);
+int mxv_emulate_run(const struct mxv_attention *a, enum mxv_cuda_build build,
+                    struct mxv_cuda_result *out, char *message, size_t size);
 
 #ifdef __cplusplus
 }

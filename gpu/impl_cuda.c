@@ -47,12 +47,12 @@ static int setup(const struct mxv_attention *a, void **state, char *message, siz
     const size_t rows = a->heads_q * a->cu_q[a->sequences];
     if (!c) {
         snprintf(message, size, "out of memory");
-        return MXV_IMPL_FAILED;
+        return MXV_IMPL_NO_MEMORY;
     }
-    int status = mxv_cuda_run(a, false, &c->plain, message, size) ||
-                         mxv_cuda_run(a, true, &c->traced, message, size)
-                     ? MXV_IMPL_FAILED
-                     : MXV_IMPL_OK;
+    int status = mxv_cuda_run(a, MXV_CUDA_PRODUCTION, &c->plain, message, size);
+    if (status == 0)
+        status = mxv_cuda_run(a, MXV_CUDA_TRACING, &c->traced, message, size);
+    status = mxv_cuda_impl_status(status);
     if (status == MXV_IMPL_OK &&
         (memcmp(c->plain.out, c->traced.out, rows * a->d * sizeof *c->plain.out) ||
          (c->plain.lse && memcmp(c->plain.lse, c->traced.lse, rows * sizeof *c->plain.lse)))) {
@@ -79,7 +79,7 @@ static int run(void *state, const struct mxv_attention *a, size_t sequence, size
         memcpy(lse, c->plain.lse + row, lq * sizeof *lse);
     if (sink && mxv_cuda_send_taps(&c->traced, a, sequence, head, sink)) {
         snprintf(message, size, "out of memory for taps");
-        return MXV_IMPL_FAILED;
+        return MXV_IMPL_NO_MEMORY;
     }
     return MXV_IMPL_OK;
 }

@@ -44,6 +44,52 @@ bool mxv_gpu_takes_wgmma(const struct mxv_gpu_call *call)
 #endif
 }
 
+#ifdef MXV_GPU_SM90
+static bool plain_f16(const struct mxv_gpu_dma_side *s, int heads, int tokens, int d)
+{
+    const struct mxv_gpu_rows *r = &s->rows;
+    return r->type == MXV_GPU_F16 && r->cast == MXV_GPU_F16 && r->heads == heads &&
+           r->tokens == tokens && r->d == d && !r->mean && !r->channel_factor &&
+           !r->channel_divisor && !r->row_divisor && s->low && s->factor &&
+           (uintptr_t)r->data % 16 == 0;
+}
+
+bool mxv_gpu_takes_fused(const struct mxv_gpu_dma_fused *p)
+{
+    const struct mxv_gpu_call *c = &p->dma.call;
+    return mxv_gpu_takes_wgmma(c) && c->tile_n == MXV_GPU_ROWS && c->tile_m % MXV_GPU_ROWS == 0 &&
+           !c->poly && !p->dma.all_high && !p->dma.q_sigma && !p->dma.zones &&
+           plain_f16(&p->q, c->heads_q, c->tokens_q, c->d) &&
+           plain_f16(&p->k, c->heads_kv, c->tokens_k, c->d) && p->q.pieces == c->blocks &&
+           p->q.piece_count == c->block_count && p->k.tile == MXV_GPU_ROWS &&
+           p->q.rows.cu == c->cu_q && p->k.rows.cu == c->cu_k && // no tile that nobody makes
+           p->k.piece_count >= (c->tokens_k + MXV_GPU_ROWS - 1) / MXV_GPU_ROWS &&
+           p->k.piece_count <= c->tokens_k / MXV_GPU_ROWS + p->k.rows.sequences &&
+           p->q.rows.sequences == p->k.rows.sequences && (p->dma.all_low || p->q.high) &&
+           !p->q.high == !p->k.high;
+}
+
+int mxv_gpu_dma_fused(const struct mxv_gpu_dma_fused *p)
+{
+    if (!mxv_gpu_takes_fused(p))
+        return (int)cudaErrorInvalidValue;
+    return p->dma.call.block_count ? mxv_gpu_dma_fused_sm90(p)
+                                   : mxv_gpu_prepare_dma(&p->q, &p->k, p->rule); // keys alone
+}
+#else
+bool mxv_gpu_takes_fused(const struct mxv_gpu_dma_fused *p)
+{
+    (void)p;
+    return false;
+}
+
+int mxv_gpu_dma_fused(const struct mxv_gpu_dma_fused *p)
+{
+    (void)p;
+    return (int)cudaErrorInvalidValue;
+}
+#endif
+
 typedef CUresult encode_function(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *,
                                  const cuuint64_t *, const cuuint64_t *, const cuuint32_t *,
                                  const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,

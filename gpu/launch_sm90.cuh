@@ -26,12 +26,14 @@ static int launch_sm90_as(const typename K::params &p, const struct tensor_maps 
         attention_sm90<K, D, BN, OPTIONS>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     if (error != cudaSuccess)
         return (int)error;
+    // Blocks without a piece of work still make operands (feed).
+    const int parts = feed<K>::part_count(p), most = parts > items ? parts : items;
     const int blocks = mxv_gpu_multiprocessors();
     cudaLaunchAttribute early;
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)(items < blocks ? items : blocks));
+    config.gridDim = dim3((unsigned)(most < blocks ? most : blocks));
     config.blockDim = dim3(SM90_THREADS);
     config.dynamicSmemBytes = bytes;
     config.attrs = &early;

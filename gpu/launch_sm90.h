@@ -6,7 +6,7 @@
 #ifndef MXV_GPU_LAUNCH_SM90_H
 #define MXV_GPU_LAUNCH_SM90_H
 
-#include "params.h"
+#include "operands.h"
 
 #include <cuda.h>
 
@@ -44,6 +44,9 @@ int mxv_gpu_heads_at_once(const struct mxv_gpu_call *call, int key_bytes);
 int mxv_gpu_flash_sm90(const struct mxv_gpu_flash *p, bool trace);
 int mxv_gpu_dma_sm90(const struct mxv_gpu_dma *p, bool trace);
 int mxv_gpu_tilemix_sm90(const struct mxv_gpu_tilemix *p, bool trace);
+
+// As mxv_gpu_dma_fused, for what mxv_gpu_takes_fused.
+int mxv_gpu_dma_fused_sm90(const struct mxv_gpu_dma_fused *p);
 
 // dma with FP8 products on the portable engine (dma_fp8.cuh): rebased, with V in E4M3 or with
 // zones, any d and key tile, on compute capability 9.0 alone.

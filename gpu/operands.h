@@ -172,6 +172,26 @@ struct mxv_gpu_dma_side {
 // Both sides in one launch: reads each value once. cudaErrorInvalidValue for what is not offered.
 int mxv_gpu_prepare_dma(const struct mxv_gpu_dma_side *q, const struct mxv_gpu_dma_side *k,
                         enum mxv_gpu_scale_rule rule);
+// dma with rebase=1 as one kernel that makes its own operands from the tensors (fused_sm90.cuh;
+// compute capability 9.0). Key tiles of 128 keys, query tiles of a multiple of 128 rows, no option
+// that needs the tracing build; data of q and k is f16, 16-byte aligned.
+struct mxv_gpu_dma_fused {
+    struct mxv_gpu_dma dma;       // its copies and factors of q and k are those of the sides
+    struct mxv_gpu_dma_side q, k; // work space: what was quantised can be read there afterwards. q:
+                                  // pieces are the call's blocks; k: tile is 128
+    enum mxv_gpu_scale_rule rule;
+    uint32_t *state; // mxv_gpu_fused_words(): zero before the first launch, left for the next; of
+                     // one launch at a time and of calls of one shape
+};
+static inline size_t mxv_gpu_fused_words(const struct mxv_gpu_call *c, int32_t sequences)
+{
+    const size_t rows = (size_t)c->heads_q * ((size_t)c->tokens_q / 128 + (size_t)sequences + 1);
+    const size_t keys = (size_t)c->heads_kv * ((size_t)c->tokens_k / 128 + (size_t)sequences + 1);
+    return 2 + (size_t)c->heads_kv + rows + keys;
+}
+bool mxv_gpu_takes_fused(const struct mxv_gpu_dma_fused *p);
+// cudaErrorInvalidValue for what is not offered.
+int mxv_gpu_dma_fused(const struct mxv_gpu_dma_fused *p);
 // The low copy from MXFP4 codes (packed) and scales (linear), however they were made. tile: as
 // above, any number of rows. work: heads * tokens words.
 int mxv_gpu_rebase(const struct mxv_gpu_rows *rows, int tile, const uint8_t *codes,

@@ -34,6 +34,31 @@ static __host__ __device__ constexpr int panels(int unit, int d)
     return unit_row_bytes(unit, d) == d ? 1 : d / 64;
 }
 
+// Where operands come from: they lie ready before the launch. A kernel that makes its own
+// (fused_sm90.cuh) says otherwise: it has the other three warps of the copying thread make them and
+// the copying thread wait for them. REGISTERS: of the copying warpgroup and of the consumers.
+template <class K> struct feed {
+    enum { MAKES = 0, REGISTERS = 24, CONSUMER_REGISTERS = 240 };
+    static __host__ __device__ constexpr int bytes(int)
+    {
+        return 0;
+    }
+    static __host__ __device__ __forceinline__ int part_count(const typename K::params &)
+    {
+        return 0;
+    }
+    static __device__ __forceinline__ feed start(const typename K::params &)
+    {
+        return {};
+    }
+    __device__ __forceinline__ void wait_query(const typename K::params &, const struct place &)
+    {
+    }
+    __device__ __forceinline__ void wait_keys(const typename K::params &, const struct place &, int)
+    {
+    }
+};
+
 template <class K, int D> static __host__ __device__ constexpr int q_offset(int route)
 {
     int bytes = 0;
@@ -42,13 +67,15 @@ template <class K, int D> static __host__ __device__ constexpr int q_offset(int 
     return bytes;
 }
 
-// Shared memory: copies of Q, stages of K, stages of V, mbarriers; 1024 bytes to align it.
+// Shared memory: copies of Q, stages of K, stages of V, mbarriers, and what the feed needs; 1024
+// bytes to align it.
 template <class K, int D, int BN> struct memory {
     static constexpr int STAGES = BN * D <= 8192 ? STAGES_MAX : 2; // 128 KiB at most
     static constexpr int STAGE = BN * 2 * D, K_AT = q_offset<K, D>(K::ROUTES),
                          V_AT = K_AT + STAGES * STAGE, BARRIERS_AT = V_AT + STAGES * STAGE,
                          ITEM_AT = BARRIERS_AT + 8 * BARRIERS, SPARE_AT = ITEM_AT + 4,
-                         BYTES = SPARE_AT + 8 + 1024;
+                         FEED_AT = (SPARE_AT + 4 + 15) / 16 * 16,
+                         BYTES = FEED_AT + feed<K>::bytes(D) + 1024;
     uint32_t base;
 
     __device__ __forceinline__ uint32_t key_stage(uint32_t count) const
@@ -119,11 +146,13 @@ copy_values(const struct mxv_gpu_call &call, const struct tensor_maps &maps, con
     }
 }
 
-// Copies K and V of the tiles of a piece of work; count: tiles before it.
+// Copies K and V of the tiles of a piece of work; count: tiles before it. Consumers read what
+// belongs to a tile of keys two tiles ahead.
 template <class K, int D, int BN>
 static __device__ __forceinline__ void
 copy_tiles(const typename K::params &p, const struct tensor_maps &maps, const struct place &w,
-           struct key_range tiles, const struct memory<K, D, BN> &mem, uint32_t count)
+           struct key_range tiles, const struct memory<K, D, BN> &mem, uint32_t count,
+           feed<K> &source)
 {
     const struct mxv_gpu_call &call = p.call;
     const typename K::plan plan = K::plan_of(p, w);
@@ -132,6 +161,8 @@ copy_tiles(const typename K::params &p, const struct tensor_maps &maps, const st
             const int j = tile_at(call, tiles, n), route = K::route(p, plan, j);
             const int unit = K::unit(route);
             const uint32_t full = mem.barrier(K_FULL, count);
+            if (n + 2 < tiles.end - tiles.begin)
+                source.wait_keys(p, w, tile_at(call, tiles, n + 2));
             barrier_wait(mem.barrier(K_EMPTY, count), mem.parity(count) ^ 1);
             barrier_expect(full, BN * panel_row(unit, D) * panels(unit, D));
             copy_panels<D, BN>(mem.key_stage(count), maps.k[route], unit, w.k_first + j * BN,
@@ -175,7 +206,7 @@ static __device__ __forceinline__ int next_item(int items)
 template <class K, int D, int BN>
 static __device__ __forceinline__ void produce(const typename K::params &p,
                                                const struct tensor_maps &maps, int heads,
-                                               const struct memory<K, D, BN> &mem)
+                                               const struct memory<K, D, BN> &mem, feed<K> source)
 {
     const struct mxv_gpu_call &call = p.call;
     const int items = call.block_count * call.heads_q;
@@ -184,9 +215,12 @@ static __device__ __forceinline__ void produce(const typename K::params &p,
     for (; item < items; round++) {
         const struct place w = item_place(call, heads, item);
         const struct key_range tiles = processed_tiles(call, w);
+        source.wait_query(p, w);
+        for (int n = 0; n < min(2, tiles.end - tiles.begin); n++)
+            source.wait_keys(p, w, tile_at(call, tiles, n));
         barrier_wait(mem.barrier(Q_EMPTY, 0), (round & 1) ^ 1);
         start_piece<K, D, BN>(p, maps, w, tiles.begin < tiles.end, mem, item);
-        copy_tiles<K, D, BN>(p, maps, w, tiles, mem, count);
+        copy_tiles<K, D, BN>(p, maps, w, tiles, mem, count, source);
         count += tiles.end - tiles.begin;
         item = next_item(items);
     }

@@ -191,16 +191,28 @@ static uint64_t count_different(const uint32_t *x, const uint32_t *y, size_t n)
     return differing + ((x == NULL) != (y == NULL));
 }
 
+static uint64_t unlike(const struct mxv_cuda_result *x, const struct mxv_cuda_result *y,
+                       const struct mxv_attention *a, size_t rows)
+{
+    return count_different(x->out, y->out, rows * a->d) + count_different(x->lse, y->lse, rows);
+}
+
+// Production kernels, with `taps` tracing ones too, and where the first is one kernel with its
+// quantisers, production kernels one by one: each into a result of its own.
 static int run_device(const struct mxv_attention *a, bool taps, struct mxv_cuda_result *plain,
-                      struct mxv_cuda_result *traced, struct verify_outcome *out)
+                      struct mxv_cuda_result *traced, struct mxv_cuda_result *prepared,
+                      struct verify_outcome *out)
 {
     int status;
 #pragma omp critical(device)
     {
         const double start = seconds();
-        status = mxv_cuda_run(a, false, plain, out->message, sizeof out->message);
+        status = mxv_cuda_run(a, MXV_CUDA_PRODUCTION, plain, out->message, sizeof out->message);
         if (status == 0 && taps)
-            status = mxv_cuda_run(a, true, traced, out->message, sizeof out->message);
+            status = mxv_cuda_run(a, MXV_CUDA_TRACING, traced, out->message, sizeof out->message);
+        if (status == 0 && plain->fused)
+            status =
+                mxv_cuda_run(a, MXV_CUDA_PREPARED, prepared, out->message, sizeof out->message);
         out->device_seconds = seconds() - start;
     }
     return status;
@@ -239,7 +251,7 @@ static bool record(const struct mxv_attention *a, const struct verify_options *o
 void verify_case(const struct mxv_case *c, const struct verify_options *options,
                  struct verify_outcome *out)
 {
-    struct mxv_cuda_result plain = {0}, traced = {0};
+    struct mxv_cuda_result plain = {0}, traced = {0}, prepared = {0};
     struct mxv_case_data data;
     char line[MXV_CASE_LINE_SIZE];
     *out = (struct verify_outcome){0};
@@ -248,18 +260,21 @@ void verify_case(const struct mxv_case *c, const struct verify_options *options,
         return;
     const struct mxv_attention *a = &data.a;
     const size_t rows = a->heads_q * a->cu_q[a->sequences];
-    if (run_device(a, options->taps, &plain, &traced, out) == 0) {
+    if (run_device(a, options->taps, &plain, &traced, &prepared, out) == 0) {
         const double start = seconds();
         struct comparison whole = {a, options->taps ? &traced : &plain, out, options->taps, 0};
         if (options->taps)
-            out->trace_differing = count_different(plain.out, traced.out, rows * a->d) +
-                                   count_different(plain.lse, traced.lse, rows);
+            out->trace_differing = unlike(&plain, &traced, a, rows);
+        if (plain.fused)
+            out->trace_differing += unlike(&plain, &prepared, a, rows);
         out->wgmma = plain.wgmma;
+        out->fused = plain.fused;
         out->ran =
             emulate(&whole, options, out) == 0 && record(a, options, line, &plain, &traced, out);
         out->emulation_seconds = seconds() - start;
     }
     mxv_cuda_result_free(&plain);
     mxv_cuda_result_free(&traced);
+    mxv_cuda_result_free(&prepared);
     mxv_case_free(&data);
 }

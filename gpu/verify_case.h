@@ -21,10 +21,12 @@ struct verify_options {
 struct verify_outcome {
     bool ran;   // false: `message` says why
     bool wgmma; // the device's path: wgmma, else mma.sync
+    bool fused; // dma ran as one kernel with its quantisers
     char message[512];
     uint64_t words, taps;     // compared
     uint64_t differing;       // words of outputs and taps that differ
-    uint64_t trace_differing; // output words of the tracing kernel unlike the other kernel's
+    uint64_t trace_differing; // output words of the tracing kernel, and of kernels one by one
+                              // beside one that quantises itself, unlike the production kernel's
     uint64_t tile_count[MXV_ROUTE_COUNT];
     char first[512]; // first difference in the order of the taps; empty: none
     double device_seconds, emulation_seconds;

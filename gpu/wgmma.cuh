@@ -88,6 +88,16 @@ static __device__ __forceinline__ void copy_box(uint32_t dst, const CUtensorMap 
                  : "memory");
 }
 
+// `bytes` bytes, a multiple of 16, that lie together.
+static __device__ __forceinline__ void copy_bytes(uint32_t dst, const void *src, uint32_t bytes,
+                                                  uint32_t barrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];" ::"r"(dst),
+                 "l"(src), "r"(bytes), "r"(barrier)
+                 : "memory");
+}
+
 // Barrier `id` of `threads` threads.
 static __device__ __forceinline__ void group_sync(int id, int threads)
 {
@@ -98,6 +108,12 @@ static __device__ __forceinline__ void group_sync(int id, int threads)
 static __device__ __forceinline__ void fence_async(void)
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// Between what this thread wrote or saw written, to any memory, and the copy engine's accesses.
+static __device__ __forceinline__ void fence_async_all(void)
+{
+    asm volatile("fence.proxy.async;" ::: "memory");
 }
 
 // Until all launches before this one in its stream have ended and what they wrote can be read.

@@ -161,23 +161,9 @@ template <class T> static inline T __shfl_xor_sync(unsigned, T, int)
     not_offered();
 }
 
-// The names of gpu/mma.cuh.
-enum mxv_gpu_unit {
-    MXV_UNIT_F16,
-    MXV_UNIT_BF16,
-    MXV_UNIT_S8,
-    MXV_UNIT_E5M2,
-    MXV_UNIT_E4M3,
-    MXV_UNIT_MXF8,
-    MXV_UNIT_MXF4,
-    MXV_UNIT_NVF4
-};
-static constexpr int unit_row_bytes(int unit, int d)
-{
-    return unit == MXV_UNIT_F16 || unit == MXV_UNIT_BF16    ? 2 * d
-           : unit == MXV_UNIT_MXF4 || unit == MXV_UNIT_NVF4 ? d / 2
-                                                            : d;
-}
+// The functions of gpu/mma.cuh.
+#include <unit_names.cuh>
+
 static inline uint32_t shared_address(const void *p)
 {
     return (uint32_t)((const uint8_t *)p - shared) + SHARED_FIRST;

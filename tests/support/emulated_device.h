@@ -55,8 +55,8 @@ static void place_tap(void *ctx, const struct mxv_tap *t)
     memcpy((uint32_t *)mxv_cuda_tap(p->r, a, t), t->words, t->rows * t->cols * sizeof **words);
 }
 
-int mxv_cuda_run(const struct mxv_attention *a, bool taps, struct mxv_cuda_result *r, char *message,
-                 size_t size)
+int mxv_cuda_run(const struct mxv_attention *a, enum mxv_cuda_build build,
+                 struct mxv_cuda_result *r, char *message, size_t size)
 {
     const size_t tokens = a->cu_q[a->sequences];
     struct mxv_attention device = *a;
@@ -73,7 +73,7 @@ int mxv_cuda_run(const struct mxv_attention *a, bool taps, struct mxv_cuda_resul
         for (size_t s = 0; s < a->sequences; s++) {
             const size_t row = head * tokens + a->cu_q[s];
             if (mxv_engine_head(&device, s, head, r->out + row * a->d, r->lse ? r->lse + row : NULL,
-                                taps ? &sink : NULL, message, size))
+                                build == MXV_CUDA_TRACING ? &sink : NULL, message, size))
                 return -1;
         }
     return 0;
