@@ -126,9 +126,12 @@ static enum mxv_status check_memory(const struct mxv_case *c, char *message, siz
     double need = (double)extent.elements * sizeof(float);
     if (pages <= 0 || page <= 0 || need < (double)pages * (double)page)
         return MXV_OK;
-    text_message(message, size, "the tensors need %.3g GiB, this machine has %.3g GiB",
-                 need / 0x1p30, (double)pages * (double)page / 0x1p30);
-    return MXV_ERR_MEMORY;
+    text_message(
+        message, size,
+        "the tensors need %.3g GiB, this machine has %.3g GiB: take fewer tokens, heads or "
+        "sequences",
+        need / 0x1p30, (double)pages * (double)page / 0x1p30);
+    return MXV_ERR_INPUT; // no other way of running it would help
 }
 
 static enum mxv_status generate(const struct mxv_case *c, struct mxv_case_data *data, char *message,

@@ -209,7 +209,8 @@ static enum mxv_status first_run(struct search *s, char *message, size_t size)
             s->wanted = s->out->failure = failure_of(&s->out->verified);
             return MXV_OK;
         }
-        if (s->options->stop && s->options->stop(s->options->ctx)) {
+        if (truth == 0 && s->options->stop && s->options->stop(s->options->ctx)) {
+            s->out->interrupted = true;
             text_message(message, size, "stopped before the case has failed");
             return MXV_ERR_INPUT;
         }

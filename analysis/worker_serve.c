@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -62,8 +63,11 @@ static struct {
 
 void mxv_runner_lacks_memory(void)
 {
+    static atomic_flag said = ATOMIC_FLAG_INIT;
     if (serving.fd < 0)
         return;
+    while (atomic_flag_test_and_set(&said)) // another thread has; two frames would be garbage
+        pause();
     send_frame(serving.fd, WORKER_LACKS, serving.task, "", 0);
     _exit(3);
 }

@@ -303,7 +303,11 @@ static void print_metrics(const struct mxv_verify_result *v)
         const struct mxv_metrics *m;
     } sides[] = {{"(a) the inputs", &v->against_inputs},
                  {"(b) the operands", &v->against_operands}};
-    printf("\nagainst exact attention, %zu of %zu rows:\n", v->truth_rows, v->truth_rows_total);
+    printf("\nagainst exact attention, %zu of %zu rows", v->truth_rows - v->unmeasured_rows,
+           v->truth_rows_total);
+    if (v->unmeasured_rows)
+        printf("; %zu are left out, which no bound judges (docs/bounds.md 1)", v->unmeasured_rows);
+    printf(":\n");
     for (size_t i = 0; i < 2; i++) {
         double values[MXV_METRIC_COUNT];
         mxv_metrics_finish(sides[i].m, values);

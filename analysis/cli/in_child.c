@@ -24,6 +24,14 @@ struct shared {
     char line[MXV_CASE_LINE_SIZE];
 };
 
+static struct shared *mine; // of the child
+
+void cli_child_ends(void)
+{
+    if (mine)
+        mine->finished = true;
+}
+
 static double now(void)
 {
     struct timespec t;
@@ -33,6 +41,7 @@ static double now(void)
 
 static _Noreturn void work_in_child(const struct child_work *work, struct shared *shared)
 {
+    mine = shared;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (work->ends_in_order)
         cli_take_interrupts_as_child();

@@ -21,5 +21,7 @@ struct child_work {
 // The exit status of the work; 1 when the child died or was killed after the time limit, 3 when it
 // could not be started. The caller must not have started threads.
 int cli_in_child(const struct child_work *work);
+// The program, not the adapter, is about to end this process: its exit status is the work's.
+void cli_child_ends(void);
 
 #endif

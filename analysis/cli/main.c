@@ -3,6 +3,7 @@
 //
 // mxverify: verb dispatch. The first word is the verb; an option there means `run`.
 #include "cli.h"
+#include "in_child.h"
 #include <locale.h>
 #include <mxverify/attention.h>
 #include <mxverify/log.h>
@@ -10,9 +11,11 @@
 #include <mxverify/simd.h>
 #include <mxverify/truth.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static const struct {
@@ -102,6 +105,7 @@ void *cli_realloc(void *p, size_t size)
     void *q = realloc(p, size ? size : 1);
     if (!q) {
         fprintf(stderr, "mxverify: out of memory for %zu bytes\n", size);
+        cli_child_ends();
         exit(3);
     }
     return q;
@@ -153,19 +157,31 @@ static int limit_simd(void)
 // Of GMP and MPFR, on whatever thread; they cannot go on without memory.
 static void stop_without_memory(size_t bytes)
 {
+    static atomic_flag said = ATOMIC_FLAG_INIT;
     mxv_runner_lacks_memory();
+    while (atomic_flag_test_and_set(&said)) // another thread says it
+        pause();
+    cli_child_ends();
     fprintf(stderr, "mxverify: exact arithmetic: out of memory for %zu bytes; " LESS "\n", bytes);
     _exit(3);
 }
 
 // The first thread's stack, and that of workers, has its pages from here on: where address space is
 // limited, a page that it cannot have later is a segmentation fault and no status.
-static void reserve_stack(void)
+__attribute__((noinline)) static void touch_stack(void)
 {
     enum { BYTES = 1 << 20, PAGE = 4096 };
     volatile char stack[BYTES];
     for (size_t i = 0; i < sizeof stack; i += PAGE)
         stack[i] = 0;
+}
+
+static void reserve_stack(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 &&
+        (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= 4 << 20))
+        touch_stack();
 }
 
 int main(int argc, char **argv)

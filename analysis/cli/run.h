@@ -217,6 +217,7 @@ struct run_slot {
 
 struct run {
     const struct run_config *config;
+    unsigned threads; // of OpenMP, for all workers together
     struct run_source *source;
     struct run_totals totals;
     struct mxv_log *log;

@@ -10,6 +10,7 @@
 #include "run.h"
 #include <errno.h>
 #include <mxverify/report.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,6 +151,15 @@ struct chunk {
     int status;
 };
 
+// A case that could not be verified or reported ends the run.
+static bool chunk_failed(struct chunk *c)
+{
+    int status;
+#pragma omp atomic read
+    status = c->status;
+    return status != 0;
+}
+
 // Reports what has ended without a gap before it. One thread at a time.
 static void report_ended(struct run *run, struct chunk *c)
 {
@@ -157,7 +167,10 @@ static void report_ended(struct run *run, struct chunk *c)
         if (c->left_out[c->reported])
             continue;
         int one = run_finish(run, &c->slots[c->reported]);
-        c->status = c->status ? c->status : one;
+        if (c->status == 0 && one != 0) {
+#pragma omp atomic write
+            c->status = one;
+        }
     }
     run_progress(run, false);
 }
@@ -166,7 +179,7 @@ static void run_chunk(struct run *run, struct chunk *c)
 {
 #pragma omp parallel for schedule(dynamic) if (c->count > 1)
     for (size_t i = 0; i < c->count; i++) {
-        bool begin = !must_end(run);
+        bool begin = !chunk_failed(c) && !must_end(run);
         if (begin) {
             run_slot_make(run, &c->slots[i], c->slots[i].index);
             if (!run_quarantine(run, &c->slots[i]))
@@ -353,6 +366,9 @@ int run_cases(const struct run_config *config, struct run_source *source)
     run->source = source;
     run->start = run->last_progress = run_now();
     run->lock = -1;
+    run->threads = (unsigned)omp_get_max_threads();
+    if (config->workers) // they are forked: OpenMP's threads started here would be missing there
+        omp_set_num_threads(1);
     int status = run_check_settings(run);
     if (status == 0) {
         cli_take_interrupts(config->workers ? stops_now : stops_after_cases);

@@ -139,8 +139,10 @@ static void truth_rows(const struct run_totals *t)
         if (t->truth_rows[k])
             truth_row(t, k);
     if (out)
-        printf("left out of rel L2, judged by words or bits: rows without a visible key, or with a "
-               "NaN or infinity\nin reach, and the like (docs/bounds.md 1)\n");
+        printf(
+            "left out of rel L2, judged by words or, where the implementation claims them, by "
+            "bits: rows without\na visible key, or with a NaN or infinity in reach, and the like "
+            "(docs/bounds.md 1)\n");
     if (t->truth_rows[MXV_KERNEL_DMA_RELEASED])
         printf("dma-released has no bound: its defects are part of rel L2 to operands\n");
     enclosure_row(t);

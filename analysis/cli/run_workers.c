@@ -237,7 +237,7 @@ int run_workers(struct run *run)
     struct pool p = {.run = run};
     struct job *job = cli_realloc(NULL, sizeof *job);
     const struct run_config *config = run->config;
-    unsigned threads = (unsigned)omp_get_max_threads() / config->workers;
+    unsigned threads = run->threads / config->workers;
     struct mxv_runner_options options = {.workers = config->workers, .timeout = config->timeout};
     struct mxv_runner_job what = {job, start_job, do_task};
     job->run = run;

@@ -144,8 +144,9 @@ static int show(const struct shrink_config *config, const struct mxv_shrink_resu
            : r->interrupted ? "interrupted, a smaller case may exist"
                             : "time was over (--time) or memory short, a smaller case may exist");
     fflush(stdout);
-    if (config->no_numbers || r->interrupted)
-        return r->interrupted ? 2 : 0;
+    bool interrupted = r->interrupted || cli_interrupted();
+    if (config->no_numbers || interrupted)
+        return interrupted ? 2 : 0;
     struct mxv_verify_options verify = config->options.verify;
     if (r->c.faults)
         verify.impl = MXV_IMPL_EMULATION;
@@ -178,6 +179,8 @@ static int run_shrink(void *ctx, char *line, size_t size)
     if (status == MXV_OK)
         status = mxv_shrink_case(config->c, &config->options, result, message, sizeof message);
     int exit_status = status == MXV_OK ? show(config, result) : cli_usage("shrink: %s", message);
+    if (status != MXV_OK && result->interrupted)
+        exit_status = 2;
     mxv_adapter_close(adapter);
     free(result);
     if (exit_status != 3 && fflush(stdout))

@@ -105,4 +105,12 @@ out=$work/coverage
 run --cases "$work/one" --set D=3 --coverage > "$work/txt" 2>/dev/null
 check "coverage of what ran" 1 "$(grep -c '^ *mode  *mixed:1' "$work/txt")"
 check "no coverage of what was skipped" 0 "$(grep -c '^ *mode .*high:[1-9]' "$work/txt")"
+
+# A case that draws with OpenMP is made once before workers are forked: they must have threads of
+# their own (a team that waits for threads of the parent would be killed after --timeout, twice).
+out=$work/forked
+OMP_NUM_THREADS=2 run --kernel dma --input data/real/smollm2-135m/layer14 --set plan=entropy --set ktok=0:512 --set qtok=0:32 \
+    --workers 1 --timeout 30 > "$work/txt" 2> "$work/err"
+check "threads of a worker whose parent has made a case: status" 0 $?
+check "threads of a worker whose parent has made a case: no timeout" 0 "$(grep -c timeout "$work/txt")"
 finish

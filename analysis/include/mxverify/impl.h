@@ -42,7 +42,8 @@ enum mxv_impl_status {
     MXV_IMPL_UNSUPPORTED, // does not offer this call: verdict unsupported
     MXV_IMPL_FAILED,      // tried and failed: verdict fail, with the message
     MXV_IMPL_LOST,        // the device stopped answering: verdict device-lost, and a fresh process
-    MXV_IMPL_NO_MEMORY    // memory of the host or the device is short: no verdict, the run ends
+    MXV_IMPL_NO_MEMORY    // memory of the host or the device is short: no verdict, the run ends.
+                          // Later than the first judges of ABI 2, which take it for FAILED
 };
 
 enum { MXV_IMPL_WORDS = 96 };

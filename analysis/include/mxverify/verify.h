@@ -128,7 +128,8 @@ struct mxv_verify_result {
     size_t truth_rows, truth_rows_total;     // evaluated, of how many
     size_t truth_certified;                  // enclosures of rows, both kinds, without MPFR
     size_t truth_left[MXV_TRUTH_LEFT_COUNT]; // by MPFR, by reason
-    size_t unmeasured_rows; // of truth_rows, left out of metrics and rms: judged by words or bits
+    size_t unmeasured_rows; // of truth_rows, left out of metrics and rms: judged by words, or
+                            // by bits where the implementation claims them
                             // (docs/bounds.md 1), or with a NaN or infinity in reach
     struct mxv_metrics against_inputs, against_operands; // over the other ones
     double worst_bound_ratio; // largest error of the emulation / its bound (oracle sane: <= 1)
