@@ -39,20 +39,15 @@ template <int PV_UNIT> struct dma_fused : dma<PV_UNIT, true> {
 
 // Words of the state: parts taken, launches before this one; for each key head its key tiles done
 // in all launches; for each 128 rows of a head the launch that made them last.
-enum { PARTS_TAKEN, LAUNCHES, HEAD_WORDS };
-
-// Words of a head. Parts begin at multiples of 128 in their sequence: each has a place of its own.
-static __host__ __device__ __forceinline__ size_t part_words(int tokens, int sequences)
-{
-    return (size_t)tokens / PIECE_ROWS + sequences + 1;
-}
+// Parts begin at multiples of 128 in their sequence, so each has a word of its own.
+enum { PARTS_TAKEN, LAUNCHES, HEAD_WORDS = MXV_GPU_FUSED_COUNTERS };
 
 static __device__ __forceinline__ uint32_t *part_word(const struct fused_call &p, bool key,
                                                       int head, int sequence, int token)
 {
     const struct mxv_gpu_rows &q = p.side[0].rows, &k = p.side[1].rows;
-    const size_t q_words = part_words(q.tokens, q.sequences);
-    const size_t words = key ? part_words(k.tokens, k.sequences) : q_words;
+    const size_t q_words = MXV_GPU_PART_WORDS(q.tokens, q.sequences);
+    const size_t words = key ? MXV_GPU_PART_WORDS(k.tokens, k.sequences) : q_words;
     return p.state + HEAD_WORDS + k.heads + (key ? q.heads * q_words : 0) + head * words +
            token / PIECE_ROWS + sequence;
 }

@@ -183,11 +183,15 @@ struct mxv_gpu_dma_fused {
     uint32_t *state; // mxv_gpu_fused_words(): zero before the first launch, left for the next; of
                      // one launch at a time and of calls of one shape
 };
+// The state: counters, a word for each key head, then for each head these words, of 128 rows each
+// (fused_sm90.cuh says what they hold).
+enum { MXV_GPU_FUSED_COUNTERS = 2 };
+#define MXV_GPU_PART_WORDS(tokens, sequences) ((size_t)(tokens) / 128 + (size_t)(sequences) + 1)
 static inline size_t mxv_gpu_fused_words(const struct mxv_gpu_call *c, int32_t sequences)
 {
-    const size_t rows = (size_t)c->heads_q * ((size_t)c->tokens_q / 128 + (size_t)sequences + 1);
-    const size_t keys = (size_t)c->heads_kv * ((size_t)c->tokens_k / 128 + (size_t)sequences + 1);
-    return 2 + (size_t)c->heads_kv + rows + keys;
+    const size_t rows = (size_t)c->heads_q * MXV_GPU_PART_WORDS(c->tokens_q, sequences);
+    const size_t keys = (size_t)c->heads_kv * MXV_GPU_PART_WORDS(c->tokens_k, sequences);
+    return MXV_GPU_FUSED_COUNTERS + (size_t)c->heads_kv + rows + keys;
 }
 bool mxv_gpu_takes_fused(const struct mxv_gpu_dma_fused *p);
 // cudaErrorInvalidValue for what is not offered.
